@@ -206,8 +206,8 @@ class Run:
 
     def export(
         self, path: str | Path | None = None, *, yaml: str | Path | None = None,
-        isaac_lab: str | Path | None = None, ros2_control: str | Path | None = None,
-        sdf: str | Path | None = None,
+        isaac_lab: str | Path | None = None, mjcf: str | Path | None = None,
+        ros2_control: str | Path | None = None, sdf: str | Path | None = None,
         usd: str | Path | None = None,
     ) -> tuple[str, ...]:
         """Write the parameters in the format of the description, or as YAML.
@@ -217,6 +217,8 @@ class Run:
                 dynamics differ, and reloaded it gives the same torques.
             yaml: YAML to write, with what a description cannot hold.
             isaac_lab: YAML to write for Isaac Lab: gains, armature, friction and limits of joints.
+            mjcf: MJCF to write: inertias, joints, their friction and armature, actuators; the
+                described one where an MJCF was identified.
             ros2_control: YAML to write for ros2_control: limits and gains of joints.
             sdf: SDF to write for Gazebo: inertias, joints, their friction and limits.
             usd: USD physics to write: inertias, joints, their friction, limits and drives.
@@ -228,7 +230,9 @@ class Run:
             ConfigurationError: No file is named.
             ReleaseError: The fit did not converge, or a file cannot be written.
         """
-        drives = {'isaac_lab': isaac_lab, 'ros2_control': ros2_control, 'sdf': sdf, 'usd': usd}
+        drives = {
+            'isaac_lab': isaac_lab, 'mjcf': mjcf, 'ros2_control': ros2_control, 'sdf': sdf,
+            'usd': usd}
         return export_run(
             self._run, None if path is None else Path(path), None if yaml is None else Path(yaml),
             {name: Path(file) for name, file in drives.items() if file is not None})

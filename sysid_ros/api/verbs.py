@@ -122,8 +122,8 @@ def validate(run: Run | str | Path, recording: Recording, *, name: str | None = 
 
 def export(
     run: Run | str | Path, path: str | Path | None = None, *, yaml: str | Path | None = None,
-    isaac_lab: str | Path | None = None, ros2_control: str | Path | None = None,
-    sdf: str | Path | None = None,
+    isaac_lab: str | Path | None = None, mjcf: str | Path | None = None,
+    ros2_control: str | Path | None = None, sdf: str | Path | None = None,
     usd: str | Path | None = None,
 ) -> tuple[str, ...]:
     """Write the parameters of a fit in the format of its description, or as YAML.
@@ -133,6 +133,7 @@ def export(
         path: See :meth:`Run.export`.
         yaml: See there.
         isaac_lab: See there.
+        mjcf: See there.
         ros2_control: See there.
         sdf: See there.
         usd: See there.
@@ -144,7 +145,7 @@ def export(
         SysidError: The run cannot be used, or a file cannot be written.
     """
     return _opened(run).export(
-        path, yaml=yaml, isaac_lab=isaac_lab, ros2_control=ros2_control, sdf=sdf,
+        path, yaml=yaml, isaac_lab=isaac_lab, mjcf=mjcf, ros2_control=ros2_control, sdf=sdf,
         usd=usd)
 
 

@@ -25,9 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid export``."""
     parser.add_argument('run_folder', type=Path, metavar='RUN', help="folder of 'sysid fit'")
     parser.add_argument(
-        '-o', '--urdf', '--mjcf', type=Path, metavar='FILE', dest='description',
+        '-o', '--urdf', type=Path, metavar='FILE', dest='description',
         help='URDF to write, or MJCF where one was identified',
     )
+    parser.add_argument(
+        '--mjcf', type=Path, metavar='FILE',
+        help='MJCF to write, as MuJoCo reads it: the one that was identified; of a URDF inertias, '
+        'joints, their friction and armature, and actuators, without shapes')
     parser.add_argument('--yaml', type=Path, metavar='FILE', help='YAML to write')
     parser.add_argument(
         '--isaac-lab', type=Path, metavar='FILE',

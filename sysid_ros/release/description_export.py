@@ -12,14 +12,14 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_ros.errors import ReleaseError
-from sysid_ros.mechanics.actuators.actuators import Actuators
+from sysid_ros.mechanics.actuators.actuators import DELAY, Actuators
 from sysid_ros.mechanics.joint_terms.closest_friction import ClosestFriction, fields_of_laws
 from sysid_ros.mechanics.joint_terms.term import described_dynamics
 from sysid_ros.mechanics.joint_terms.terms import friction_fields, names_in
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.document import Document
 from sysid_ros.release.link_shares import BodyShares, share_body
-from sysid_ros.release.mjcf_actuators import actuator_splices, without_fall
+from sysid_ros.release.mjcf_actuators import actuator_splices, actuators_left_out
 from sysid_ros.release.mjcf_document import MjcfDocument
 from sysid_ros.release.term_checks import require_plausible_terms
 from sysid_ros.release.urdf_document import UrdfDocument
@@ -322,7 +322,8 @@ def _notes(
     placed = set() if actuators is None else {
         each.name for own in actuators.joints for each in own.parameters(robot)}
     if actuators is not None:
-        yield from without_fall(actuators, parameters)
+        placed.add(DELAY)
+        yield from actuators_left_out(actuators, parameters)
     without_place = [
         name for name in _without_place(robot, parameters, document, closest)
         if name.strip('"') not in placed]

@@ -73,6 +73,7 @@ class DriveTable:
         drives: One for each independent joint.
         closest: Damping and friction of joints whose friction is another law.
         source: What was identified, in words.
+        actuators: Its actuators; None where torques were measured.
     """
 
     robot: RobotModel
@@ -80,6 +81,7 @@ class DriveTable:
     drives: tuple[JointDrive, ...]
     closest: Mapping[str, ClosestFriction]
     source: str
+    actuators: Actuators | None = None
 
     @classmethod
     def of(
@@ -116,7 +118,7 @@ class DriveTable:
                 effort_limit=float(limit), stall_torque=float(stall), no_load_speed=float(no_load),
                 velocity_limit=_or_infinite(robot.limits.velocity[k]),
                 lower=float(robot.limits.lower[k]), upper=float(robot.limits.upper[k])))
-        return cls(robot, parameters, tuple(drives), closest, source)
+        return cls(robot, parameters, tuple(drives), closest, source, actuators)
 
     def command_gains(self) -> Iterator[str]:
         """What commands that neither positions nor velocities follow are multiplied by."""

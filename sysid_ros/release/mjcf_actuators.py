@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
+from sysid_ros.mechanics.actuators.actuators import DELAY, Actuators, JointActuator
 from sysid_ros.mechanics.actuators.current import CurrentDrive
 from sysid_ros.mechanics.actuators.dc_motor import DcMotor
 from sysid_ros.mechanics.actuators.position_servo import PositionServo
 from sysid_ros.mechanics.actuators.torque import TorqueDrive
 from sysid_ros.mechanics.actuators.velocity_servo import VelocityServo
 from sysid_ros.release.document import start_tag
-from sysid_ros.release.xml_splice import Element, Splice, locate
+from sysid_ros.release.xml_splice import Splice, locate
 from sysid_ros.robot.parameters import ParameterSet
 
 # Root, section, actuator.
@@ -42,7 +42,8 @@ def actuator_splices(
     added = []
     for each in actuators.joints:
         element = described.get(each.joint)
-        tag = _tag(each, parameters, element)
+        name = each.joint if element is None else element.attributes.get('name', each.joint)
+        tag = actuator_tag(each, parameters, name)
         if element is None:
             added.append(tag)
         else:
@@ -53,8 +54,11 @@ def actuator_splices(
         yield Splice(at, at, f'  <actuator>\n{lines}\n  </actuator>\n'.encode())
 
 
-def without_fall(actuators: Actuators, parameters: ParameterSet) -> Iterator[str]:
-    """A sentence on drives whose torque falls with speed, which these elements do not tell.
+def actuators_left_out(actuators: Actuators, parameters: ParameterSet) -> Iterator[str]:
+    """Sentences on what these elements do not tell: torque that falls with speed, and the delay.
+
+    How many samples a delay takes depends on the step of the simulation, and a MuJoCo before 3.5
+    refuses a file with its attributes; so they are not written.
 
     Args:
         actuators: The actuators.
@@ -69,10 +73,22 @@ def without_fall(actuators: Actuators, parameters: ParameterSet) -> Iterator[str
             'The forcerange of <position>, <velocity>, <motor> and <general> is the same at all '
             f'speeds: torque that falls with speed is left out, of {", ".join(falling)}; it holds '
             'the torque at rest')
+    delay = parameters[DELAY]
+    if delay > 0.0:
+        yield (
+            f'The delay of the commands, {delay:.6g} s, is left out: MuJoCo from 3.5 on takes '
+            f'delay="{delay:.6g}" nsample="N" at each actuator, N steps of the simulation that are '
+            'at least as long')
 
 
-def _tag(each: JointActuator, parameters: ParameterSet, element: Element | None) -> str:
-    name = each.joint if element is None else element.attributes.get('name', each.joint)
+def actuator_tag(each: JointActuator, parameters: ParameterSet, name: str = '') -> str:
+    """The element of an actuator.
+
+    Args:
+        each: The actuator.
+        parameters: Its constants and limits, among others.
+        name: Its name; that of the joint by default.
+    """
     p = {
         constant.name: parameters[f'{each.joint}.{constant.name}']
         for constant in each.kind.constants}
@@ -82,8 +98,8 @@ def _tag(each: JointActuator, parameters: ParameterSet, element: Element | None)
     limited = bool(np.isfinite(largest))
     limit = {'forcerange': f'{-largest!r} {largest!r}'} if limited else {}
     return start_tag(kind, {
-        'name': name, 'joint': each.joint, **values, 'gear': '1', 'ctrllimited': 'false',
-        'forcelimited': str(limited).lower(), **limit})
+        'name': name or each.joint, 'joint': each.joint, **values, 'gear': '1',
+        'ctrllimited': 'false', 'forcelimited': str(limited).lower(), **limit})
 
 
 def _position(p: Mapping[str, float]) -> _Tag:

@@ -30,7 +30,8 @@ _ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 _NEXT_TO_NONE = ('1e-12', '1e-14')
 # Time constant in [s] and impedance of dry friction that holds a joint: MuJoCo takes twice the time
 # step where that is more. By default, 20 ms and 0.9, joints that should stick creep.
-_DRY = {'solreffriction': '0.001 1', 'solimpfriction': '0.99 0.99 0.001'}
+#: Attributes of a joint by which dry friction holds it, which is soft by default.
+HARD_FRICTION = {'solreffriction': '0.001 1', 'solimpfriction': '0.99 0.99 0.001'}
 _DEFAULT_SOLREF, _DEFAULT_SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001)
 _ORIENTATIONS = ('quat', 'axisangle', 'xyaxes', 'zaxis', 'euler')
 
@@ -104,7 +105,7 @@ class MjcfDocument:
             dof = model.jnt_dofadr[model.joint(name).id]
             if (np.array_equal(model.dof_solref[dof, :2], _DEFAULT_SOLREF)
                     and np.array_equal(model.dof_solimp[dof, :3], _DEFAULT_SOLIMP)):
-                found[name] = {**found.get(name, {}), **_DRY}
+                found[name] = {**found.get(name, {}), **HARD_FRICTION}
         return found
 
     def written(self, link: str) -> Inertial | None:

@@ -50,6 +50,10 @@ def export_run(
     robot, actuators = model.robot, None
     if (actuated_model := actuated(model)) is not None:
         actuators = actuated_model.actuators
+    if robot.description.format == 'mjcf' and description is None:
+        # The MJCF that was identified keeps all that is in it.
+        drives = dict(drives)
+        description = drives.pop('mjcf', None)
     closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
     simulated, notes = dry_friction_parameters(estimate)
     if description is not None:

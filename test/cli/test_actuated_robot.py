@@ -152,6 +152,15 @@ def test_drives_are_handed_over_to_isaac_lab_and_ros2_control(run, folder, capsy
     assert gains['shoulder'] == {'p': arm.KP[0], 'i': 0.0, 'd': arm.KD[0]}
 
 
+def test_an_mjcf_that_was_identified_stays_itself_by_either_option(run, folder, capsys):
+    files = folder / 'by_o.xml', folder / 'by_mjcf.xml'
+    assert main(['export', str(run), '-o', str(files[0])]) == ExitCode.OK
+    assert main(['export', str(run), '--mjcf', str(files[1])]) == ExitCode.OK
+    assert files[0].read_bytes() == files[1].read_bytes()
+    # The delay has no place that every MuJoCo knows; the note is the line to paste.
+    assert capsys.readouterr().out.count('nsample="N" at each actuator') == 2
+
+
 def test_a_revision_holds_the_drives_and_has_no_shadow_test(run):
     fit = FinishedFit.open('run', run)
     content = fit.content(fit.model.robot)
