@@ -8,7 +8,7 @@ from geometry_msgs.msg import Inertia
 from rclpy.serialization import deserialize_message, serialize_message
 
 from sysid_ros import action, srv
-from sysid_ros.msg import IdentifiedParameters, JointDynamics, JointRange
+from sysid_ros.msg import FasterMotion, IdentifiedParameters, JointDynamics, JointRange
 
 FIELDS = {
     JointDynamics: {
@@ -27,6 +27,12 @@ FIELDS = {
         'acceleration': 'double',
         'effort': 'double',
     },
+    FasterMotion: {
+        'relative_error': 'double',
+        'standard_error': 'double',
+        'joint_names': 'sequence<string>',
+        'speed_factors': 'sequence<double>',
+    },
     IdentifiedParameters: {
         'stamp': 'builtin_interfaces/Time',
         'robot_name': 'string',
@@ -42,6 +48,8 @@ FIELDS = {
         'prior_relative_error': 'double',
         'consistency_margin': 'double',
         'condition_number': 'double',
+        'judged_range': 'sequence<sysid_ros/JointRange>',
+        'faster_motion': 'sysid_ros/FasterMotion',
     },
 }
 
@@ -58,6 +66,9 @@ def identified_arm():
         JointDynamics(name='elbow', coulomb_friction=0.5, torque_offset=-0.25),
     ]
     message.fitted_range = [JointRange(name='elbow', position_min=-0.5, speed=1.5)]
+    message.judged_range = [JointRange(name='elbow', position_max=0.25, acceleration=3.5)]
+    message.faster_motion = FasterMotion(
+        relative_error=0.0625, joint_names=['elbow'], speed_factors=[2.5])
     message.held_out_relative_error = 0.0225
     message.condition_number = math.inf
     return message

@@ -46,7 +46,7 @@ struct JointDynamics
   double stiffness = NOT_KNOWN;         ///< [N m/rad] or [N/m]; without torque at q = 0.
 };
 
-/// How one joint moved in the data that was fitted; nothing is known of what lies beyond.
+/// How one joint moved in data that was fitted or held out; nothing is known of what lies beyond.
 struct JointRange
 {
   std::string name;                  ///< Joint, as in the robot description.
@@ -55,6 +55,15 @@ struct JointRange
   double speed = NOT_KNOWN;          ///< 99.5 % of the samples were no faster [rad/s] or [m/s].
   double acceleration = NOT_KNOWN;   ///< 99.5 % had no more [rad/s^2] or [m/s^2].
   double effort = NOT_KNOWN;         ///< 99.5 % had no more [N m] or [N].
+};
+
+/// The torque error to expect of motion that is faster than what was fitted.
+struct FasterMotion
+{
+  double relative_error = NOT_KNOWN;   ///< [1] On the faster half of rows, fitted to the slower half.
+  double standard_error = NOT_KNOWN;   ///< [1] Of that mean over stretches of time.
+  std::vector<std::string> joint_names;  ///< Joints, as in the robot description; empty: not known.
+  std::vector<double> speed_factors;   ///< [1] Largest speed predicted over the largest fitted.
 };
 
 /// One set of identified dynamic parameters of a robot: fields of msg/IdentifiedParameters.
@@ -72,7 +81,21 @@ struct IdentifiedParameters
   double prior_relative_error = NOT_KNOWN;     ///< [1] The same figure for the prior.
   double consistency_margin = NOT_KNOWN;       ///< [1] Above zero: physically consistent.
   double condition_number = NOT_KNOWN;         ///< [1] Large: poorly excited.
+  std::vector<JointRange> judged_range;        ///< Of the data that was held out to judge by.
+  FasterMotion faster_motion;
 };
+
+/// Ranges of joints from those of a message.
+template<class Ranges>
+std::vector<JointRange> joint_ranges(const Ranges & ranges)
+{
+  std::vector<JointRange> found;
+  for (const auto & one : ranges) {
+    found.push_back(
+      {one.name, one.position_min, one.position_max, one.speed, one.acceleration, one.effort});
+  }
+  return found;
+}
 
 /// Parameters from a message: sysid_ros::msg::IdentifiedParameters, or any class with its fields.
 /// \throws ParameterError There are not as many inertias as links.
@@ -102,14 +125,18 @@ IdentifiedParameters from_message(const Message & message)
       {one.name, one.viscous_friction, one.coulomb_friction, one.torque_offset, one.armature,
         one.stiffness});
   }
-  for (const auto & one : message.fitted_range) {
-    found.fitted_range.push_back(
-      {one.name, one.position_min, one.position_max, one.speed, one.acceleration, one.effort});
-  }
+  found.fitted_range = joint_ranges(message.fitted_range);
   found.held_out_relative_error = message.held_out_relative_error;
   found.prior_relative_error = message.prior_relative_error;
   found.consistency_margin = message.consistency_margin;
   found.condition_number = message.condition_number;
+  found.judged_range = joint_ranges(message.judged_range);
+  const auto & faster = message.faster_motion;
+  found.faster_motion.relative_error = faster.relative_error;
+  found.faster_motion.standard_error = faster.standard_error;
+  found.faster_motion.joint_names.assign(faster.joint_names.begin(), faster.joint_names.end());
+  found.faster_motion.speed_factors.assign(
+    faster.speed_factors.begin(), faster.speed_factors.end());
   return found;
 }
 

@@ -15,7 +15,13 @@ from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
 from sysid_ros.mechanics.actuators.actuators import is_actuator_parameter
 from sysid_ros.mechanics.joint_terms.term import driven_joints
 from sysid_ros.mechanics.torque_model import TorqueModel
-from sysid_ros.msg import IdentifiedParameters, JointDynamics, JointRange, RevisionInfo
+from sysid_ros.msg import (
+    FasterMotion,
+    IdentifiedParameters,
+    JointDynamics,
+    JointRange,
+    RevisionInfo,
+)
 from sysid_ros.release.link_inertias import (
     JOINT_FIELDS,
     body_inertials,
@@ -23,7 +29,7 @@ from sysid_ros.release.link_inertias import (
     require_joint_terms_known,
 )
 from sysid_ros.release.link_shares import Inertial
-from sysid_ros.release.revision import Content, Kind, Quality, Revision
+from sysid_ros.release.revision import Content, Kind, Quality, Revision, Validity
 from sysid_ros.robot.inertia import INERTIAL_FIELDS
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
@@ -67,7 +73,7 @@ def parameters_message(
     estimate: str = '',
     description_sha256: str = '',
     recording_sha256: str = '',
-    fitted_range: Mapping[str, Any] | None = None,
+    validity: Validity | None = None,
 ) -> IdentifiedParameters:
     """Parameters as a message, with the numbers that an exported description has.
 
@@ -80,7 +86,7 @@ def parameters_message(
         estimate: Id of the estimate that they come from.
         description_sha256: Digest of the description that gave the prior; by default the robot's.
         recording_sha256: Digest of the recording that was fitted.
-        fitted_range: Range of the motion that was fitted, plain values by joint.
+        validity: Up to where they were fitted and judged.
 
     Raises:
         ReleaseError: A body is physically inconsistent, or the message has no place for a
@@ -97,7 +103,7 @@ def parameters_message(
         link_names=list(inertias),
         link_inertias=[_inertia(inertial) for inertial in inertias.values()],
         joints=[_joint(joint, values) for joint in driven_joints(robot)],
-        fitted_range=_joint_ranges(fitted_range or {}),
+        **_validity(validity or Validity()),
         held_out_relative_error=quality.held_out_relative_error,
         prior_relative_error=quality.prior_relative_error,
         consistency_margin=quality.consistency_margin,
@@ -116,7 +122,7 @@ def content_message(robot: RobotModel, content: Content, revision: str) -> Ident
     return parameters_message(
         robot, content.parameters, content.quality, stamp=content.estimated, revision=revision,
         estimate=content.estimate, description_sha256=content.prior_sha256,
-        recording_sha256=content.recording_sha256, fitted_range=content.fitted_range)
+        recording_sha256=content.recording_sha256, validity=content.validity)
 
 
 def load_messages(load: PayloadEstimate) -> tuple[Inertia, Inertia]:
@@ -145,8 +151,25 @@ def info_message(revision: Revision, current: str) -> RevisionInfo:
         kind=_KINDS[revision.kind], estimate=content.estimate, restored=revision.restored,
         comment=revision.comment, description_sha256=content.description_sha256,
         held_out_relative_error=content.quality.held_out_relative_error,
-        current=revision.id == current, fitted_range=_joint_ranges(content.fitted_range),
+        current=revision.id == current, **_validity(content.validity),
     )
+
+
+def _validity(known: Validity) -> dict[str, Any]:
+    """The fields of a message that say up to where a model was fitted and judged."""
+    return {
+        'fitted_range': _joint_ranges(known.fitted_range),
+        'judged_range': _joint_ranges(known.judged_range),
+        'faster_motion': _faster_motion(known.faster_motion)}
+
+
+def _faster_motion(known: Mapping[str, Any]) -> FasterMotion:
+    """The torque error to expect of faster motion, from plain values."""
+    factors = known.get('speed_factors', {})
+    return FasterMotion(
+        relative_error=known.get('relative_error', math.nan),
+        standard_error=known.get('deviation', math.nan),
+        joint_names=list(factors), speed_factors=list(factors.values()))
 
 
 def _joint_ranges(fitted: Mapping[str, Any]) -> list[JointRange]:

@@ -61,6 +61,31 @@ class Quality:
         })
 
 
+@dataclass(frozen=True)
+class Validity:
+    """Up to where a model was fitted and judged; plain values, empty where it is not known.
+
+    Attributes:
+        fitted_range: How far, how fast and under which load each joint moved in the data that was
+            fitted, by joint.
+        judged_range: The same of the data that was held out to judge by.
+        faster_motion: Torque error to expect of faster motion.
+    """
+
+    fitted_range: Mapping[str, Any] = field(default_factory=dict)
+    judged_range: Mapping[str, Any] = field(default_factory=dict)
+    faster_motion: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values of what is known: revisions from before there was any keep their digest."""
+        return {name: dict(value) for name, value in vars(self).items() if value}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Validity:
+        """The inverse of :meth:`to_json`; other keys are left alone."""
+        return cls(**{each.name: data.get(each.name, {}) for each in fields(cls)})
+
+
 @dataclass(frozen=True, eq=False)
 class Content:
     """Parameters of a revision, and their provenance.
@@ -75,8 +100,7 @@ class Content:
         quality: How far to believe the parameters.
         kept: Parameters that keep their prior since the data does not tell them.
         notes: What else a person should know.
-        fitted_range: How far, how fast and under which load each joint moved in the data that was
-            fitted, plain values by joint; empty where it is not known.
+        validity: Up to where the parameters were fitted and judged.
     """
 
     description: bytes
@@ -88,7 +112,7 @@ class Content:
     quality: Quality = Quality()
     kept: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    fitted_range: Mapping[str, Any] = field(default_factory=dict)
+    validity: Validity = Validity()
 
     @property
     def description_sha256(self) -> str:
@@ -103,8 +127,7 @@ class Content:
             'estimate': self.estimate, 'estimated': self.estimated,
             'recording_sha256': self.recording_sha256, 'quality': self.quality.to_json(),
             'kept': list(self.kept), 'notes': list(self.notes),
-            # Revisions from before it was known keep their digest.
-            **({'fitted_range': dict(self.fitted_range)} if self.fitted_range else {}),
+            **self.validity.to_json(),
         }
 
     def same_as(self, other: Content) -> bool:
@@ -180,7 +203,7 @@ class Revision:
                     content['prior_sha256'], content['estimate'], content['estimated'],
                     content['recording_sha256'], Quality.from_json(content['quality']),
                     tuple(content['kept']), tuple(content['notes']),
-                    content.get('fitted_range', {}),
+                    Validity.from_json(content),
                 ),
             )
         except (

@@ -15,7 +15,8 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.payload.payload import identify_payload, in_link_frame
 from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
-from sysid_ros.evaluation.evaluation import FITTED_RANGE
+from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE
+from sysid_ros.evaluation.faster_motion import FASTER_MOTION, FasterMotion
 from sysid_ros.evaluation.shadow import (
     Candidate,
     Shadow,
@@ -36,7 +37,7 @@ from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.release.description_export import export_description, verify_export
 from sysid_ros.release.link_inertias import require_joint_terms_known
 from sysid_ros.release.revert_to_prior import revert_to_prior
-from sysid_ros.release.revision import Content, Quality, Revision
+from sysid_ros.release.revision import Content, Quality, Revision, Validity
 from sysid_ros.release.store import RevisionStore
 from sysid_ros.robot.inertia import consistency_margin
 from sysid_ros.robot.model import RobotModel
@@ -117,8 +118,19 @@ class FinishedFit:
     @property
     def fitted_range(self) -> MotionRange | None:
         """How far, how fast and under which load the fitted motion went, if that is known."""
+        return self._range(FITTED_RANGE)
+
+    @property
+    def validity(self) -> Validity:
+        """Up to where the estimate was fitted and judged, of what is readable of it."""
+        fitted, judged = self.fitted_range, self._range(JUDGED_RANGE)
+        faster = FasterMotion.from_json(self.estimate.provenance.get(FASTER_MOTION))
+        return Validity(*(
+            {} if known is None else known.to_json() for known in (fitted, judged, faster)))
+
+    def _range(self, key: str) -> MotionRange | None:
         return MotionRange.from_json(
-            self.estimate.provenance.get(FITTED_RANGE, {}), self.model.robot.joint_names)
+            self.estimate.provenance.get(key, {}), self.model.robot.joint_names)
 
     def require_committable(self) -> None:
         """Refuse what the verdict is against, or what it was not made from.
@@ -155,7 +167,7 @@ class FinishedFit:
         """
         self.require_committable()
         _require_same_robot(self.model.robot, robot, self.name)
-        handed, fitted = revert_to_prior(self.model, self.estimate), self.fitted_range
+        handed = revert_to_prior(self.model, self.estimate)
         try:
             require_joint_terms_known(robot, handed.parameters)
         except ReleaseError as error:
@@ -172,7 +184,7 @@ class FinishedFit:
             int(self.provenance.get('estimated') or self.written),
             str(self.estimate.provenance.get('sha256', '')), self._quality(handed.parameters),
             handed.kept, (*handed.notes, *export.notes),
-            {} if fitted is None else fitted.to_json(),
+            self.validity,
         )
 
     def require_measured_torques(self) -> None:

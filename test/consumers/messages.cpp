@@ -66,6 +66,13 @@ int main()
   message.prior_relative_error = 21.0;
   message.consistency_margin = 22.0;
   message.condition_number = 23.0;
+  range.name = "wrist";
+  range.effort = 24.0;
+  message.judged_range = {range};
+  message.faster_motion.relative_error = 25.0;
+  message.faster_motion.standard_error = 26.0;
+  message.faster_motion.joint_names = {"elbow"};
+  message.faster_motion.speed_factors = {27.0};
 
   const sysid_ros::IdentifiedParameters found = sysid_ros::from_message(message);
   expect<std::string>("robot", found.robot_name, "arm");
@@ -97,6 +104,12 @@ int main()
   expect("prior", found.prior_relative_error, 21.0);
   expect("margin", found.consistency_margin, 22.0);
   expect("condition", found.condition_number, 23.0);
+  expect<std::string>("judged", found.judged_range.at(0).name, "wrist");
+  expect("judged effort", found.judged_range[0].effort, 24.0);
+  expect("faster", found.faster_motion.relative_error, 25.0);
+  expect("its error", found.faster_motion.standard_error, 26.0);
+  expect<std::string>("faster joint", found.faster_motion.joint_names.at(0), "elbow");
+  expect("factor", found.faster_motion.speed_factors.at(0), 27.0);
 
   const sysid_ros::JointTerms terms = sysid_ros::joint_terms(found.joints[0]);
   expect("torque", terms.torque(0.3, -0.5, 0.0), -11.0 * 0.5 - 12.0 + 13.0);

@@ -41,7 +41,8 @@ def as_struct(folder, name):
 
 def test_a_message_and_an_acknowledgement_compile_and_keep_their_numbers(tmp_path):
     text = FOREIGN + ''.join(as_struct(*each) for each in (
-        ('msg', 'JointDynamics'), ('msg', 'JointRange'), ('msg', 'IdentifiedParameters'),
+        ('msg', 'JointDynamics'), ('msg', 'JointRange'), ('msg', 'FasterMotion'),
+        ('msg', 'IdentifiedParameters'),
         ('srv', 'AcknowledgeRevision')))
     (tmp_path / 'messages.hpp').write_text(text, encoding='utf-8')
     program = compile_program(
@@ -50,7 +51,8 @@ def test_a_message_and_an_acknowledgement_compile_and_keep_their_numbers(tmp_pat
     assert (finished.returncode, finished.stdout) == (0, '')
 
 
-@pytest.mark.parametrize('message', ['JointDynamics', 'JointRange', 'IdentifiedParameters'])
+@pytest.mark.parametrize(
+    'message', ['JointDynamics', 'JointRange', 'FasterMotion', 'IdentifiedParameters'])
 def test_no_field_of_a_message_is_left_out(message):
     struct = HEADER.read_text(encoding='utf-8').partition(f'struct {message}\n')[2]
     members = re.findall(

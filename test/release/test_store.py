@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sysid_ros.errors import ReleaseError
 from sysid_ros.release import head
-from sysid_ros.release.revision import MAX_COMMENT, Content, Kind, Quality
+from sysid_ros.release.revision import MAX_COMMENT, Content, Kind, Quality, Validity
 from sysid_ros.release.store import (
     MAX_CONSUMER,
     MAX_CONSUMERS,
@@ -35,7 +35,7 @@ def content(mass=None, estimate='', description=DESCRIPTION):
         hashlib.sha256(DESCRIPTION).hexdigest(), estimate, 123456789 if estimate else 0,
         'ab' * 32 if estimate else '', Quality(0.03, 0.5) if estimate else Quality(),
         ('elbow.torque_offset',) if estimate else (), ('A note.',) if estimate else (),
-        {'elbow': {'position': [0.0, 1.0], 'speed': 2.0}} if estimate else {},
+        Validity({'elbow': {'position': [0.0, 1.0], 'speed': 2.0}} if estimate else {}),
     )
 
 
@@ -75,7 +75,14 @@ def test_revisions_of_another_robot_are_not_mixed_in(store):
 
 
 def test_a_record_without_a_range_is_that_of_earlier_versions():
-    assert 'fitted_range' not in content().to_json()
+    assert not {'fitted_range', 'judged_range', 'faster_motion'} & set(content().to_json())
+
+
+def test_a_record_keeps_up_to_where_it_was_fitted_and_judged(path, store):
+    known = Validity({'elbow': {'speed': 1.5}}, {'elbow': {'speed': 2.5}}, {'relative_error': 0.1})
+    committed = store.commit(replace(content(4.2, 'fit_1'), validity=known), '')
+    with RevisionStore(path) as again:
+        assert again.get(committed.id).content.validity == known
 
 
 def test_what_comes_back_is_what_was_committed(path, store):

@@ -30,7 +30,7 @@ from sysid_ros.nodes.conversions import (
     to_time,
 )
 from sysid_ros.release.description_export import export_description
-from sysid_ros.release.revision import Content, Kind, Quality, Revision
+from sysid_ros.release.revision import Content, Kind, Quality, Revision, Validity
 from sysid_ros.robot.inertia import inertial_from_pseudo, pseudo_inertia
 from sysid_ros.robot.model import RobotModel
 
@@ -221,17 +221,25 @@ def test_a_revision_says_where_it_comes_from(arm):
     assert to_nanoseconds(message.stamp) == 1_700_000_000_123_456_789
 
 
-def test_a_revision_says_how_far_the_fitted_motion_went(arm):
+def test_a_revision_says_up_to_where_it_was_fitted_and_judged(arm):
     ranges = {'elbow': {
         'position': [-1.0, 2.0], 'speed': 1.5, 'acceleration': 4.0, 'torque': 30.0}}
-    content = Content(b'<robot/>', arm.parameters, 'ab' * 32, 'fit_1', fitted_range=ranges)
+    judged = {'elbow': ranges['elbow'] | {'speed': 2.5}}
+    faster = {'relative_error': 0.06, 'deviation': 0.01, 'speed_factors': {'elbow': 3.0}}
+    content = Content(
+        b'<robot/>', arm.parameters, 'ab' * 32, 'fit_1', validity=Validity(ranges, judged, faster))
     revision = Revision(1, '', '', Kind.COMMIT, 1, '', '', content)
     for message in (content_message(arm.robot, content, '1-a'), info_message(revision, '1-a')):
         (one,) = message.fitted_range
         assert (one.name, one.position_min, one.position_max) == ('elbow', -1.0, 2.0)
         assert (one.speed, one.acceleration, one.effort) == (1.5, 4.0, 30.0)
-    unknown = content_message(arm.robot, replace(content, fitted_range={}), '')
-    assert list(unknown.fitted_range) == []
+        assert [one.speed for one in message.judged_range] == [2.5]
+        expected = message.faster_motion
+        assert (expected.relative_error, expected.standard_error) == (0.06, 0.01)
+        assert (expected.joint_names, list(expected.speed_factors)) == (['elbow'], [3.0])
+    unknown = content_message(arm.robot, replace(content, validity=Validity()), '')
+    assert list(unknown.fitted_range) == list(unknown.judged_range) == []
+    assert math.isnan(unknown.faster_motion.relative_error)
 
 
 @pytest.mark.parametrize('nanoseconds', [0, 1, 999_999_999, 1_700_000_000_123_456_789])

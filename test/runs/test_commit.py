@@ -11,6 +11,7 @@ import pytest
 
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.evaluation.faster_motion import FasterMotion
 from sysid_ros.evaluation.shadow import ShadowSettings
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.live.window import LiveWindow
@@ -86,8 +87,11 @@ def test_a_good_fit_becomes_a_content_that_says_where_it_comes_from(fits, model,
     assert content.quality.held_out_relative_error == 0.03
     assert content.quality.condition_number == 42.0
     assert content.quality.consistency_margin > 0.0
-    assert set(content.fitted_range) == set(model.robot.joint_names)
-    assert all(0.1 < one['speed'] < 10.0 for one in content.fitted_range.values())
+    known = content.validity
+    for range_ in (known.fitted_range, known.judged_range):
+        assert set(range_) == set(model.robot.joint_names)
+        assert all(0.1 < one['speed'] < 10.0 for one in range_.values())
+    assert 0.0 < FasterMotion.from_json(known.faster_motion).relative_error < 0.1
     reloaded = RobotModel.from_urdf(content.description.decode())
     terms = TorqueModel(reloaded, model.terms)
     motion = np.random.default_rng(0).normal(size=(3, 20, len(reloaded.joint_names)))
