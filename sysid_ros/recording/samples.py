@@ -95,7 +95,7 @@ def clean_channels(samples: Samples, counts: Counter[str]) -> tuple[Channel, ...
         RecordingError: A joint has no finite position at all, or a stamp is not finite.
     """
     keep = _usable_rows(samples, counts)
-    order = order_samples(samples.t[keep], counts)
+    order, t = order_samples(samples.t[keep], _telling(samples)[keep], counts)
     chosen = np.flatnonzero(keep)[order]
     # Rows that are all there and in order, as they mostly are, need not be copied.
     whole = len(chosen) == len(keep) and bool((np.diff(chosen) == 1).all())
@@ -113,8 +113,13 @@ def clean_channels(samples: Samples, counts: Counter[str]) -> tuple[Channel, ...
             if columns:
                 names = tuple(samples.names[index] for index in columns)
                 taken = finite if len(columns) == len(units) else finite[:, columns]
-                channels.append(Channel(quantity, names, unit, samples.t[rows], taken))
+                channels.append(Channel(quantity, names, unit, t, taken))
     return tuple(channels)
+
+
+def _telling(samples: Samples) -> np.ndarray:
+    """The samples whose smoothness tells their order: positions, or else what there is."""
+    return samples.values.get('position', next(iter(samples.values.values())))
 
 
 def _usable_rows(samples: Samples, counts: Counter[str]) -> np.ndarray:

@@ -201,6 +201,29 @@ def test_09_stamps_out_of_order_in_a_bag_are_sorted_and_counted(bag):
     assert recording.breaks == ()
 
 
+def test_09_samples_of_a_driver_whose_stamps_jitter_keep_the_order_of_arrival(bag, rng):
+    early = rng.normal(0.0, 0.5 * STEP, 200).astype(int)
+    for k in range(200):
+        bag.add(k, [np.sin(0.01 * k), np.cos(0.01 * k)], stamp=START + k * STEP + int(early[k]))
+    recording = bag.load()
+    position = recording.channel('position')
+    np.testing.assert_array_equal(position.values[:, 0], np.sin(0.01 * np.arange(200)))
+    assert (np.diff(position.t) > 0.0).all()
+    words = 'stamps out of order, samples kept in the order of arrival'
+    assert set(recording.counts) == {words} and recording.counts[words] > 5
+
+
+def test_09_samples_that_overtook_each_other_are_sorted_by_their_stamps(bag, rng):
+    for k in range(200):
+        bag.add(k, [np.sin(0.01 * k), np.cos(0.01 * k)],
+                received=START + k * STEP + int(rng.uniform(0.0, 3.0 * STEP)))
+    bag.messages.sort(key=lambda message: message[1])
+    recording = bag.load()
+    np.testing.assert_array_equal(
+        recording.channel('position').values[:, 0], np.sin(0.01 * np.arange(200)))
+    assert recording.counts['stamps out of order sorted'] > 5
+
+
 def test_10_zero_stamps_are_refused_unless_reception_is_to_be_used(bag):
     bag.fill(stamp=0)
     with pytest.raises(RecordingError, match='zero stamp.*found 200 of 200.*stamps: receive'):

@@ -13,6 +13,9 @@ from sysid_ros.recording.processing.resolution import resolution
 # messages on either side tell the two apart.
 _RESET_WINDOW = 5
 
+# Samples are in the order in which they came where they bend less by this factor in it.
+_SMOOTHER = 0.5
+
 # More resets than this are not resets but two clocks on one topic.
 _MAX_RESETS = 20
 
@@ -26,27 +29,52 @@ _STUCK_RATIO = 5.0
 _STUCK_WINDOW = 5
 
 
-def order_samples(t: np.ndarray, counts: Counter[str]) -> np.ndarray:
-    """Indices that sort stamps; of equal stamps the first to arrive is kept.
+def order_samples(
+    t: np.ndarray, values: np.ndarray, counts: Counter[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Order samples in time, and drop repeated stamps, of which the first is kept.
+
+    Stamps are out of order for one of two reasons. Messages that overtook others have right stamps,
+    and samples are sorted by them. Samples of one driver whose stamps jitter by more than its
+    period came in the order in which they were taken: sorted by their stamps they would change
+    places, so the stamps alone are sorted, and the k-th sample gets the k-th. Which it is the
+    motion shows: it is smooth in the right order.
 
     Args:
         t: Stamps in [s] in the order of arrival, shape ``(T,)``.
+        values: Samples, shape ``(T, n)``; columns that are not finite tell nothing.
         counts: Updated with the stamps out of order and the repeated ones.
 
     Returns:
-        Indices into ``t`` with strictly increasing stamps.
+        Rows of the samples in the right order, and their strictly increasing stamps.
     """
     if not len(t):
-        return np.empty(0, dtype=int)
+        return np.empty(0, dtype=int), t
     late = int(np.count_nonzero(t < np.maximum.accumulate(t)))
-    order = np.argsort(t, kind='stable')
-    first = np.concatenate([[True], np.diff(t[order]) > 0])
-    repeated = int(np.count_nonzero(~first))
-    if late:
+    rows = np.argsort(t, kind='stable')
+    stamps = t[rows]
+    if late and _smoother_as_they_came(values, rows):
+        rows = np.arange(len(t))
+        counts['stamps out of order, samples kept in the order of arrival'] += late
+    elif late:
         counts['stamps out of order sorted'] += late
+    first = np.concatenate([[True], np.diff(stamps) > 0])
+    repeated = int(np.count_nonzero(~first))
     if repeated:
         counts['samples with a repeated stamp dropped'] += repeated
-    return order[first]
+    return rows[first], stamps[first]
+
+
+def _smoother_as_they_came(values: np.ndarray, order: np.ndarray) -> bool:
+    """Whether samples bend less in the order of arrival than in another, where the two differ."""
+    values = values[:, np.isfinite(values).all(axis=0)]
+    moved = np.zeros(len(order), dtype=bool)
+    for shift in (-1, 0, 1):
+        moved |= np.roll(order != np.arange(len(order)), shift)
+    at = np.flatnonzero(moved[1:-1])
+    arrived, sorted_ = (
+        float(np.linalg.norm(np.diff(rows, 2, axis=0)[at])) for rows in (values, values[order]))
+    return arrived < _SMOOTHER * sorted_
 
 
 def mend_clock(

@@ -16,6 +16,8 @@ _CLOCK_TOLERANCE = 1e-3
 
 # Steps over which jitter averages out, and samples of a median that late ones do not move.
 _STRETCH = 50
+# Half of the steps are that near their median, in parts of it, where it is a period.
+_ALIKE = 0.25
 _MEDIAN = 51
 
 # Frequencies of a clock that are tried, on either side and per 1 / duration; on how many stamps at
@@ -31,17 +33,19 @@ _SPLINE_SAMPLES = 4
 def mean_period(t: np.ndarray) -> float:
     """Sampling period in [s], whatever the jitter and however rarely samples are missing.
 
-    It is the median over all stretches of up to fifty steps, so that jitter
-    averages out and the stretches with a missing sample do not count.
+    It is the median over all stretches of up to fifty steps, so that jitter averages out and the
+    stretches with a missing sample do not count. Where samples are missing all the time every
+    stretch is too long, and the median of single steps holds, unless these are of any length.
 
     Args:
         t: Stamps, strictly increasing, shape ``(T,)``, at least two.
     """
-    median = float(np.median(np.diff(t)))
+    steps = np.diff(t)
+    median = float(np.median(steps))
     stretch = min(_STRETCH, max(len(t) // 4, 1))
     slope = float(np.median(t[stretch:] - t[:-stretch])) / stretch
-    # Where samples are missing all the time every stretch is too long; the median holds.
-    return slope if abs(slope / median - 1) < 0.02 else median
+    told = float(np.median(np.abs(steps - median))) < _ALIKE * median
+    return median if told and abs(slope / median - 1) >= 0.02 else slope
 
 
 def covered(t: np.ndarray, longest: float, breaks: Iterable[float]) -> list[Interval]:

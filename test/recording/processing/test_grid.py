@@ -15,6 +15,17 @@ def test_the_period_is_found_in_spite_of_jitter_and_missing_samples(rng, jitter)
     assert mean_period(t) == pytest.approx(PERIOD, rel=1e-3)
 
 
+def test_the_period_is_found_where_jitter_is_as_long_as_it(rng):
+    t = np.sort(PERIOD * (np.arange(4000) + rng.normal(0.0, 0.5, 4000)))
+    assert mean_period(t) == pytest.approx(PERIOD, rel=2e-3)
+
+
+def test_the_period_is_found_where_samples_are_missing_all_the_time(rng):
+    number = np.delete(np.arange(4000), slice(None, None, 10))
+    t = PERIOD * (number + rng.uniform(0, 0.1, len(number)))
+    assert mean_period(t) == pytest.approx(PERIOD, rel=0.05)
+
+
 @pytest.mark.parametrize('jitter', [0.0, 0.4, 0.8])
 def test_even_stamps_number_the_samples_around_missing_ones(rng, jitter):
     number = np.delete(np.arange(4000), [700, 701, 2000, 3000])
