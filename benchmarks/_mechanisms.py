@@ -13,7 +13,8 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from _robot_plants import urdf_for_mujoco
+
+from sysid_ros.demo.mujoco_urdf import urdf_for_mujoco
 
 # Step of the plant in [s].
 PLANT_STEP = 2e-4

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
+from sysid_ros.demo.bristle_friction import BristleFriction, bristle_stiffness
+
 #: Arms, a mobile arm, legs: description of each in the package example-robot-data.
 ROBOTS = {
     'UR3': 'ur3_robot.urdf', 'UR5': 'ur5_robot.urdf', 'UR10': 'ur10_robot.urdf',
@@ -42,10 +44,8 @@ _DRY, _VISCOUS, _NOISE = 0.2, 0.1, 0.02
 _LOAD, _LOAD_RADIUS, _LOAD_CENTRE = 0.1, 0.05, (0.03, -0.02, 0.08)
 # Motion: harmonics, lowest frequency in [Hz], and amplitude in [rad].
 _HARMONICS, _SLOWEST, _AMPLITUDE = 5, 0.1, 0.7
-# Bandwidth of the joint controllers and of friction's stiffness, in [rad/s].
-_BANDWIDTH, _STIFF = 80.0, 300.0
-# Way in [rad] that dry friction yields before it slides.
-_PRESLIDING = 5e-4
+# Bandwidth of the joint controllers in [rad/s].
+_BANDWIDTH = 80.0
 # Friction has turned round after two such ways, and slides after so many.
 _SLIDING = 3.0
 # Friction of a joint that carries next to nothing is that of an acceleration of this, in [rad/s^2].
@@ -153,8 +153,8 @@ class Plant:
 
     @cached_property
     def _stiffness(self) -> np.ndarray:
-        """Stiffness of friction that sticks, as soft as simulation steps ask for."""
-        return np.minimum(self.dry / _PRESLIDING, self._inertia * _STIFF**2)
+        """Stiffness of friction that sticks."""
+        return bristle_stiffness(self.dry, self._inertia, 1.0 / (RATE * STEPS))
 
     def _rigid(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         return np.array([
@@ -163,7 +163,7 @@ class Plant:
     def _simulated(
         self, reference: Reference, seconds: float, loaded: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Computed torque at 1 kHz, against Dahl's friction: it sticks like a stiff spring."""
+        """Computed torque at 1 kHz, against friction that sticks like a stiff spring."""
         model = self.model
         if loaded:
             model = pin.Model(model)
@@ -173,18 +173,17 @@ class Plant:
         data = model.createData()
         dt = 1.0 / (RATE * STEPS)
         wanted, speed, ahead = reference.sampled(seconds, RATE * STEPS)
-        stiffness = self._stiffness
-        q, v, friction = wanted[0].copy(), np.zeros(len(self.joints)), np.zeros(len(self.joints))
+        friction = BristleFriction(self.dry, self._stiffness)
+        q, v = wanted[0].copy(), np.zeros(len(self.joints))
         kept, drive = np.empty_like(wanted), np.empty_like(wanted)
         for k in range(len(wanted)):
             driven = ahead[k] + _BANDWIDTH**2 * (wanted[k] - q) + 2.0 * _BANDWIDTH * (speed[k] - v)
             tau = pin.rnea(model, data, q, v, driven).copy()
             kept[k], drive[k] = q, tau
-            a = pin.aba(model, data, q, v, tau - friction - self.viscous * v)
+            a = pin.aba(model, data, q, v, tau - friction.force - self.viscous * v)
             v = v + dt * a
             q = q + dt * v
-            bent = friction + dt * stiffness * v
-            friction = np.clip(bent, -self.dry, self.dry)
+            friction.move(v, dt)
         t = np.arange(len(wanted)) * dt
         return t[::STEPS], kept[::STEPS], drive[::STEPS]
 

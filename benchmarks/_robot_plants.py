@@ -194,42 +194,6 @@ def text_spec(xml: bytes, folder: Path) -> mujoco.MjSpec:
     return spec
 
 
-def urdf_for_mujoco(xml: bytes) -> str:
-    """A URDF without shapes, whose meshes MuJoCo could not read, and with every link kept.
-
-    Inertias of links that stand still go, too: nobody needs them, and MuJoCo refuses wrong ones.
-    """
-    root = ET.fromstring(xml)
-    moving = _moving_links(root)
-    for link in root.findall('link'):
-        still = () if link.get('name') in moving else ('inertial',)
-        for kind in ('visual', 'collision', *still):
-            for element in link.findall(kind):
-                link.remove(element)
-    for element in [e for e in root if e.tag not in ('link', 'joint')]:
-        root.remove(element)
-    options = ET.SubElement(root, 'mujoco')
-    # Links without mass get next to none: MuJoCo refuses those that move.
-    ET.SubElement(options, 'compiler', {
-        'fusestatic': 'false', 'boundmass': '1e-12', 'boundinertia': '1e-12'})
-    return ET.tostring(root, encoding='unicode')
-
-
-def _moving_links(root: ET.Element) -> set[str]:
-    """Links below a joint that moves."""
-    parent = {
-        j.find('child').get('link'): (j.find('parent').get('link'), j.get('type') != 'fixed')
-        for j in root.findall('joint')}
-
-    def moves(link: str) -> bool:
-        if link not in parent:
-            return False
-        above, own = parent[link]
-        return own or moves(above)
-
-    return {link for link in parent if moves(link)}
-
-
 def mujoco_torque(
     xml: str, coupling: dict[str, tuple[np.ndarray, float]], q: np.ndarray, v: np.ndarray,
     a: np.ndarray,
@@ -237,7 +201,7 @@ def mujoco_torque(
     """Rigid-body torques of a URDF by MuJoCo, shape ``(T, n)``.
 
     Args:
-        xml: What :func:`urdf_for_mujoco` gave.
+        xml: What :func:`~sysid_ros.demo.mujoco_urdf.urdf_for_mujoco` gave.
         coupling: How each joint follows the independent ones.
         q: Their positions, shape ``(T, n)``.
         v: Their velocities.

@@ -10,6 +10,7 @@ import _robot_plants as plants
 import numpy as np
 import pinocchio as pin
 
+from sysid_ros.demo.mujoco_urdf import urdf_for_mujoco
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
@@ -252,7 +253,7 @@ def _reload_urdf(
     again = plants.UrdfPlant(xml.decode(), robot)
     outcome.pinocchio = _difference(again.torque(q, v, a), expected)
     coupling = {name: again.coupling(name) for name in again.joints}
-    found = plants.mujoco_torque(plants.urdf_for_mujoco(xml), coupling, q, v, a)
+    found = plants.mujoco_torque(urdf_for_mujoco(xml), coupling, q, v, a)
     outcome.mujoco = _difference(found, expected)
 
 

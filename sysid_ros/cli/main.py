@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 #: Verbs, in the order of the workflow.
 VERBS = (
-    'model', 'init excite', 'excite', 'init', 'check', 'fit', 'validate', 'report', 'view',
-    'compare', 'batch', 'drift', 'pack', 'payload', 'export', 'replay', 'init nodes', 'run',
+    'model', 'init excite', 'excite', 'simulate', 'init', 'check', 'fit', 'validate', 'report',
+    'view', 'compare', 'batch', 'drift', 'pack', 'payload', 'export', 'replay', 'init nodes', 'run',
     'compile', 'demo')
 # Options that ask for the command itself.
 _ASKS = frozenset({'-h', '--help', '--version'})
@@ -213,7 +213,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f'sysid {options.verb}: {error}', file=sys.stderr)
         return int(ExitCode.BAD_INPUT)
     except KeyboardInterrupt:
-        print(f'sysid {options.verb}: stopped', file=sys.stderr)
+        print(f'sysid {options.verb}: stopped; what was not complete is not kept', file=sys.stderr)
         return int(ExitCode.INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has gone (sysid … | head): nothing more to say to anybody.

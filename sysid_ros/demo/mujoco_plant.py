@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from sysid_ros.demo.mujoco_loops import closed_description
+from sysid_ros.demo.mujoco_urdf import urdf_for_mujoco
 from sysid_ros.demo.true_robot import Truth
 from sysid_ros.errors import ModelError
 from sysid_ros.mechanics.closures.closed_chain import ClosedChain, closed_chain
@@ -85,7 +86,8 @@ class Plant:
         """The robot with true parameters that differ from its description.
 
         Args:
-            robot: The robot as described, whose joints move independently or in closed loops.
+            robot: The robot as described, whose joints move independently or in closed loops;
+                joints of a URDF may be locked.
             truth: Its true parameters.
             timestep: Step of the integration in [s].
             save: MJCF file to write, with the true parameters to six digits.
@@ -94,15 +96,12 @@ class Plant:
             ModelError: MuJoCo cannot load the description, joints depend on each other, or the
                 file cannot be written.
         """
-        if robot.tree.is_coupled or robot.locked_joints:
-            raise ModelError(
-                'only robots whose joints all move, independently, can be simulated',
-                where=robot.name, found='locked joints or couplings')
+        _require_independent(robot)
         friction = PlantFriction(truth.viscous, truth.coulomb, truth.armature)
         x, y, z = (float(value) for value in robot.gravity)
         closed = robot.loops is not None
         plant = cls(
-            closed_description(robot) if closed else robot.description.xml.decode(),
+            closed_description(robot) if closed else _description(robot),
             robot.joint_names, friction, timestep=timestep, gravity=(x, y, z),
             chain=closed_chain(robot) if closed else None)
         plant._place_masses(robot, truth.inertials)
@@ -186,3 +185,28 @@ class Plant:
         """Advance by one step with joint torques in [N·m] or [N], shape ``(n,)``."""
         self._data.qfrc_applied[self._order] = torque
         mujoco.mj_step(self._model, self._data)
+
+
+def _require_independent(robot: RobotModel) -> None:
+    """Refuse what MuJoCo would move in another way."""
+    if robot.tree.is_coupled:
+        followers = [
+            name for name in robot.described_joints
+            if name not in robot.joint_names and name not in robot.passive_joints]
+        raise ModelError(
+            'joints that follow others cannot be simulated', where=robot.name,
+            found=', '.join(followers),
+            fix=f'Lock the joint they follow, as --lock {robot.joint_names[-1]}=0')
+    if robot.locked_joints and (robot.description.format != 'urdf' or robot.loops is not None):
+        raise ModelError(
+            'locked joints are simulated only in a URDF without closed loops', where=robot.name,
+            found=', '.join(robot.locked_joints), fix='Make them fixed joints in the description')
+
+
+def _description(robot: RobotModel) -> str:
+    """What MuJoCo loads."""
+    xml = robot.description.xml
+    if robot.description.format == 'mjcf':
+        return xml.decode()
+    # The plant gets its true masses apart: what the description says of them may not even load.
+    return urdf_for_mujoco(xml, robot.locked_joints, inertials=False)

@@ -7,7 +7,7 @@ are drawn from a seed, or given, and only the simulated robot has them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +146,10 @@ class Truth:
     viscous: np.ndarray
     coulomb: np.ndarray
     armature: np.ndarray
+
+    def without_coulomb(self) -> Truth:
+        """All but the dry friction, which is zero."""
+        return replace(self, coulomb=np.zeros_like(self.coulomb))
 
 
 def _require_known(where: str, named: Iterable[str], known: tuple[str, ...]) -> None:

@@ -123,11 +123,10 @@ def load_motion_csv(path: str | Path, joint_names: tuple[str, ...]) -> Motion:
         ConfigurationError: A column is missing or the numbers cannot be read.
     """
     path = Path(path)
+    header, lines = _table_of(path)
     try:
-        lines = path.read_text(encoding='utf-8').split('\n')
-        header = lines[0].strip().split(',')
-        values = np.array([[float(x) for x in line.split(',')] for line in lines[1:] if line])
-    except (OSError, ValueError) as error:
+        values = np.array([[float(x) for x in line.split(',')] for line in lines if line])
+    except ValueError as error:
         raise unreadable(ConfigurationError, path, error) from error
     wanted = ['time'] + [f'{name}.{joint}' for name in _QUANTITIES for joint in joint_names]
     missing = [name for name in wanted if name not in header]
@@ -143,6 +142,32 @@ def load_motion_csv(path: str | Path, joint_names: tuple[str, ...]) -> Motion:
         raise ConfigurationError('the times do not rise from row to row', where=f'{path}: time')
     jerk = np.gradient(motion[:, 2], t, axis=0)
     return Motion(t, motion[:, 0], motion[:, 1], motion[:, 2], jerk)
+
+
+def motion_csv_joints(path: str | Path) -> tuple[str, ...]:
+    """Joints that a table of a motion has positions of, in its order.
+
+    Raises:
+        ConfigurationError: There are none, or the file cannot be read.
+    """
+    header, _ = _table_of(Path(path))
+    prefix = f'{_QUANTITIES[0]}.'
+    names = tuple(name.removeprefix(prefix) for name in header if name.startswith(prefix))
+    if not names:
+        raise ConfigurationError(
+            'is not a table of a motion', where=str(path), found=listed(header, _NAMED),
+            allowed=f'columns time and {prefix}<joint>',
+            fix="Name a motion that 'sysid excite' wrote, or give the columns these names")
+    return names
+
+
+def _table_of(path: Path) -> tuple[list[str], list[str]]:
+    """Names of the columns, and the lines below."""
+    try:
+        header, *lines = path.read_text(encoding='utf-8').split('\n')
+    except (OSError, ValueError) as error:
+        raise unreadable(ConfigurationError, path, error) from error
+    return header.strip().split(','), lines
 
 
 def joint_trajectory(

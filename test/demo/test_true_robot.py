@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sysid_ros.demo.true_robot import Deviations
-from sysid_ros.errors import ConfigurationError, ModelError
+from sysid_ros.errors import ConfigurationError
 from sysid_ros.mechanics.joint_terms.terms import Armature, CoulombFriction, ViscousFriction
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.inertia import central_inertia
@@ -85,13 +85,3 @@ def test_the_plant_has_the_true_dynamics_and_writes_them_down(robot, rng, tmp_pa
         plant.step(torque[0])
         # The step is explicit in velocity: the error is of the order of the step.
         assert plant.v / step == pytest.approx(a[0], rel=2e-3, abs=5e-3)
-
-
-def test_a_robot_whose_joints_follow_others_is_not_simulated(project):
-    pytest.importorskip('mujoco')
-    from sysid_ros.demo.mujoco_plant import Plant
-
-    robot = RobotModel.from_urdf(
-        project / 'sysid_ros' / 'demo' / 'demo_arm.urdf', locked_joints={'base_yaw': 0.0})
-    with pytest.raises(ModelError, match='locked'):
-        Plant.of(robot, Deviations().of(robot))
