@@ -293,11 +293,12 @@ class Run:
         if target.resolve() == self.folder.resolve():
             raise ConfigurationError(
                 'the run is there already', where=str(folder), fix='Name another folder')
-        RunFolder.create(target)
-        try:
-            shutil.copytree(self.folder, target, dirs_exist_ok=True)
-        except OSError as error:
-            raise ConfigurationError(f'cannot be written: {error}', where=str(folder)) from error
+        with RunFolder.written(target) as run:
+            try:
+                shutil.copytree(self.folder, run.path, dirs_exist_ok=True)
+            except OSError as error:
+                raise ConfigurationError(
+                    f'cannot be written: {error}', where=str(folder)) from error
         return Run.open(target)
 
     @property

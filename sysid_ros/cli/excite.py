@@ -39,6 +39,7 @@ from sysid_ros.excitation.playback.checks import PlaybackTolerances
 from sysid_ros.excitation.playback.preparation import require_stoppable_loops, stopping_time
 from sysid_ros.excitation.safety.verification import predicted_torque, resampled
 from sysid_ros.release.atomic import write_atomically
+from sysid_ros.release.whole_folder import whole_folder
 from sysid_ros.report.excitation_figure import excitation_figure
 from sysid_ros.report.excitation_summary import WELL_KNOWN, excitation_summary, limits_table
 from sysid_ros.report.planned_motion import PlannedMotion, least_rate
@@ -244,14 +245,15 @@ def _write(
     text = excitation_summary(
         excitation, verification, designer.information, planned.deviations[1][-1],
         planned.stopping_time)
-    digests = _write_tables(folder, suffix, planned, text)
-    excitation_figure(
-        folder / f'preview{suffix}.png', designer.limits, planned.motion, planned.torque,
-        planned.deviations, title=_title(planned))
     settings = options.settings.read_text(encoding='utf-8')
-    note = write_document(
-        folder, Report.of_motion(planned, made_now(command_line(), settings, digests)),
-        suffix.lstrip('_'))
+    with whole_folder(folder) as part:
+        digests = _write_tables(part, suffix, planned, text)
+        excitation_figure(
+            part / f'preview{suffix}.png', designer.limits, planned.motion, planned.torque,
+            planned.deviations, title=_title(planned))
+        note = write_document(
+            part, Report.of_motion(planned, made_now(command_line(), settings, digests)),
+            suffix.lstrip('_'))
     return f'{text}\n{note}' if note else text
 
 

@@ -73,6 +73,9 @@ def fit_to_folder(
 ) -> Run:
     """Fit recordings, judge the fit on held-out data, and leave a run folder.
 
+    The folder gets its files together in the end: a fit that fails, or is interrupted, leaves
+    nothing, and an earlier run as it was.
+
     Args:
         identification: Settings of the recording to fit.
         folder: Run folder to write.
@@ -99,10 +102,14 @@ def fit_to_folder(
     require_split(holdout, folds, estimator in TRAJECTORY_ESTIMATORS)
     with stage('Loading the robot'):
         setup = FitSetup.of(identification)
-    run_folder = RunFolder.create(folder)
-    if write_recordings is not None:
-        write_recordings()
-    with drawing or Drawing() as drawing, _compiling(estimator):
+    with (
+        RunFolder.written(folder) as run_folder, drawing or Drawing() as drawing,
+        _compiling(estimator),
+    ):
+        if write_recordings is not None:
+            # An earlier run loses what it was fitted to.
+            RunFolder.clear(folder)
+            write_recordings()
         run_folder.write_inputs(setup)
         run_folder.write_others(others)
         run_folder.write_validation_settings(validation)
@@ -151,10 +158,12 @@ def _write(
     folder = run_folder.path
     # No process is forked from here on, which a thread would forbid.
     with packing_plotly():
+        place = run_folder.place or folder
         note = write_report(folder, report_source(
-            folder, study, evaluation, simulation=simulation, comparison=comparison,
-            conditioning=conditioning, command=command, digests=digests(folder)))
-        return Run(folder, evaluation, text, brief, conditioning.number, note)
+            folder, study, evaluation, name=place.resolve().name, simulation=simulation,
+            comparison=comparison, conditioning=conditioning, command=command,
+            digests=digests(folder)))
+        return Run(place, evaluation, text, brief, conditioning.number, note)
 
 
 def _recommended(comparison: Comparison) -> Evaluation:

@@ -120,6 +120,7 @@ def report_page(document: Path) -> Path:
 
 def report_source(
     folder: Path, study: Study, evaluation: Evaluation, *, simulation: Simulation | None,
+    name: str = '',
     comparison: Comparison | None = None, conditioning: Conditioning | None = None,
     command: str = '', digests: Mapping[str, str] | None = None,
 ) -> ReportSource:
@@ -130,6 +131,7 @@ def report_source(
         study: The recordings.
         evaluation: The estimate with its evidence.
         simulation: What :func:`longer_simulation` gives.
+        name: Of the run; by default that of its folder.
         comparison: Other estimators, if they were compared.
         conditioning: Of the fitted rows.
         command: Command line of the fit.
@@ -142,8 +144,8 @@ def report_source(
         predictions = {HELD_OUT: evaluation.held_out} | predictions
     motion = study.training.motion
     return ReportSource(
-        name=folder.resolve().name, verdict=evaluation.verdict, estimate=estimate, rows=rows,
-        predictions=predictions, motion=None if motion is None else motion.dataset,
+        name=name or folder.resolve().name, verdict=evaluation.verdict, estimate=estimate,
+        rows=rows, predictions=predictions, motion=None if motion is None else motion.dataset,
         qualities=study.data.qualities,
         simulation=simulation,
         conditioning=conditioning, folds=evaluation.folds, comparison=comparison,

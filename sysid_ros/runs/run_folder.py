@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import write_description
 from sysid_ros.release.dry_friction import dry_friction_parameters
+from sysid_ros.release.whole_folder import whole_folder
 from sysid_ros.release.yaml_export import export_yaml
 from sysid_ros.report.drawing import Drawing
 from sysid_ros.report.evidence import comparison_section, friction_section
@@ -70,33 +72,53 @@ _FILES = (
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder with one fit and its evaluation."""
+    """A folder with one fit and its evaluation.
+
+    Attributes:
+        path: The folder.
+        place: Where it will be when it is whole; None for where it is.
+    """
 
     path: Path
+    place: Path | None = None
 
     @classmethod
-    def create(cls, path: Path) -> RunFolder:
-        """A new folder, or one whose earlier run is replaced.
+    @contextmanager
+    def written(cls, path: Path) -> Iterator[RunFolder]:
+        """A run to write, which comes to its folder, or replaces an earlier run, when it is whole.
+
+        What is interrupted, by an error or by Ctrl-C, leaves an earlier run as it was.
 
         Raises:
             ConfigurationError: The path holds something that is no run.
+            ReleaseError: It cannot be written.
+        """
+        cls.require_free(path)
+        with whole_folder(path, lambda: cls.clear(path)) as part:
+            yield cls(part, path)
+
+    @staticmethod
+    def clear(path: Path) -> None:
+        """Remove what an earlier fit left, but for recordings that it has the only copy of."""
+        for file in filter(_of_a_run, path.iterdir() if path.is_dir() else ()):
+            file.unlink()
+
+    @staticmethod
+    def require_free(path: Path) -> None:
+        """Refuse a path that a run must not be written to.
+
+        Raises:
+            ConfigurationError: It holds something that is no run.
         """
         if path.exists() and not path.is_dir():
             raise ConfigurationError('is not a folder', where=str(path), fix='Choose another -o')
-        # A fit that failed leaves less than a run, but nothing else.
+        # A fit of earlier versions that failed left less than a run, but nothing else.
         foreign = path.is_dir() and any(
             not _of_a_run(file) and file.name != RECORDINGS for file in path.iterdir())
         if foreign and not (path / _ESTIMATE).is_file():
             raise ConfigurationError(
                 'the folder holds something else', where=str(path), fix='Choose another -o'
             )
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            for file in filter(_of_a_run, path.iterdir()):
-                file.unlink()
-        except OSError as error:
-            raise ConfigurationError(f'cannot be written: {error}', where=str(path)) from error
-        return cls(path)
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
@@ -168,7 +190,7 @@ class RunFolder:
 
     def _folder_of(self, identification: Identification) -> str:
         """Folder of a recording, relative where it is in the run, which may be moved."""
-        folder, run = identification.folder.resolve(), self.path.resolve()
+        folder, run = identification.folder.resolve(), (self.place or self.path).resolve()
         return str(folder.relative_to(run) if folder.is_relative_to(run) else folder)
 
     def draw_torques(self, study: Study, estimate: Estimate, drawing: Drawing) -> None:

@@ -33,6 +33,7 @@ from sysid_ros.recording.checks.effort import EffortFinding
 from sysid_ros.recording.fingerprint import is_known
 from sysid_ros.recording.processing.choice import too_coarse, without_filters
 from sysid_ros.recording.processing.delay import TorqueDelays
+from sysid_ros.release.whole_folder import whole_folder
 from sysid_ros.report.brief import prediction_brief
 from sysid_ros.report.report_source import HELD_OUT, TRAINING
 from sysid_ros.report.summary import prediction_summary
@@ -99,16 +100,18 @@ def validate_run(
     verdict = judge(
         estimate, prediction, simulation=simulation if unseen else None, data=evidence.data,
     ).with_objections(objections_since(run.path)).with_remarks(evidence.remarks)
-    file = run.write_validation(name, estimate, verdict, held_out.problem, simulation)
-    note = write_report(run.path, validation_source(
+    source = validation_source(
         f'{run.path.resolve().name}: {name}', estimate, verdict, prediction, held_out,
-        simulation, evidence.data.qualities[0],
-        origin(run.path, command, digests(run.path))), name)
+        simulation, evidence.data.qualities[0], origin(run.path, command, digests(run.path)))
+    with whole_folder(run.path) as part:
+        written = RunFolder(part, run.path)
+        file = written.write_validation(name, estimate, verdict, held_out.problem, simulation)
+        note = write_report(part, source, name)
     label = HELD_OUT if unseen else TRAINING
     return Validation(
         name, verdict, prediction,
         prediction_brief(verdict, {label: prediction}, estimate, simulation),
-        prediction_summary(verdict, prediction, simulation), file, note)
+        prediction_summary(verdict, prediction, simulation), run.path / file.name, note)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -80,6 +81,17 @@ def write_bag_in_blocks(
             'there is something already', where=str(path), fix='Give the bag another name'
         )
     messages = _messages(joint_names, blocks, start)
+    try:
+        _write(path, topic, storage, messages)
+    except BaseException:
+        # A bag that ends somewhere would read as one of a shorter motion.
+        shutil.rmtree(path, ignore_errors=True)
+        raise
+
+
+def _write(
+    path: Path, topic: str, storage: str, messages: Iterator[tuple[list[int], list[bytes]]]
+) -> None:
     if storage == 'mcap':
         path.mkdir(parents=True)
         writer = McapWriter(path / f'{path.name}.mcap', [topic])
