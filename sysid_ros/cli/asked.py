@@ -105,11 +105,16 @@ def answered(
 def write_and_tell(output: Path, text: str, findings: Sequence[Finding]) -> None:
     """Write the file, and print what speaks for it."""
     write_atomically(output, text.encode())
+    print_findings(findings)
+    print(f'\nWritten to {output}')
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print what was guessed, and what speaks for it."""
     for finding in findings:
         print(textwrap.fill(
             f'{finding.subject:10}{finding.value} ({finding.evidence})', _LONGEST,
             subsequent_indent=' ' * 12))
-    print(f'\nWritten to {output}')
 
 
 def _ask(question: Question) -> str:

@@ -1,7 +1,8 @@
 """Say whether a recording is good enough to be fitted: stamps, motion, encoders, efforts.
 
 The verdict is about the data alone, in seconds, before any fit: traffic lights, what each joint
-did, and the settings or the motion that would mend what is poor. With --live it is said every 2 s
+did, and the settings or the motion that would mend what is poor. A bag or a table needs no settings
+file: what sysid init would write is guessed, and shown. With --live it is said every 2 s
 while a bag grows, until it ends or Ctrl-C is pressed; with --topic the bag is recorded, too.
 """
 
@@ -12,14 +13,17 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from sysid_ros.cli.asked import print_findings
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.ros_process import begin
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.runs.guessed_source import GuessedSource, needs_guess
 from sysid_ros.runs.live_check import GrowingBag, LiveCheck, follow
 from sysid_ros.runs.recording_check import RecordingCheck, check_recording
 from sysid_ros.runs.sources import SETTINGS, load_source
@@ -34,10 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid check``."""
     parser.add_argument(
         'recording', type=Path, metavar='RECORDING',
-        help='settings file (YAML), folder of a recording, or a bag')
+        help='settings file (YAML), folder of a recording, a bag, or a CSV or NPZ file')
     parser.add_argument(
         '--settings', type=Path, metavar='FILE',
         help='settings file that says of a bag what robot it is of')
+    parser.add_argument(
+        '--robot', type=Path, metavar='FILE',
+        help='URDF, xacro or MJCF of the robot, where there is no settings file; by default the '
+        '/robot_description that the bag has')
     parser.add_argument(
         '--base', type=Path, help="folder that file names are relative to; the settings file's own")
     parser.add_argument('--json', action='store_true', help='print plain values for programs')
@@ -63,10 +71,22 @@ def run(options: argparse.Namespace) -> ExitCode:
         raise ConfigurationError(
             'a topic is recorded while it is judged', where='--topic, --effort-topic',
             fix='Add --live')
+    elif needs_guess(options.recording, options.settings):
+        checked = _guessed(options)
     else:
         checked = check_recording(FitSetup.of(_source(options)))
     print(json.dumps(checked.to_json()) if options.json else checked.text())
     return ExitCode.OK if checked.usable else ExitCode.NOT_COMMITTABLE
+
+
+def _guessed(options: argparse.Namespace) -> RecordingCheck:
+    """Judge a recording that nobody has described."""
+    with tempfile.TemporaryDirectory(prefix='sysid_check_') as folder:
+        guess = GuessedSource.of(options.recording, options.robot, Path(folder))
+        if not options.json:
+            print_findings(guess.findings)
+            print()
+        return check_recording(FitSetup.of(guess.identification))
 
 
 def _source(options: argparse.Namespace) -> Identification:

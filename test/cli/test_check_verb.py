@@ -6,11 +6,14 @@ import re
 import numpy as np
 import pytest
 import yaml
+from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
 
 from support.simulated_arm import DESCRIPTION, SimulatedArm
 from sysid_ros.cli.main import main
 from sysid_ros.recording.bag.joint_state_cdr import encode
 from sysid_ros.recording.bag.recorder import BagRecorder
+from sysid_ros.recording.bag.write import write_bag
 
 
 @pytest.fixture(scope='module')
@@ -140,3 +143,54 @@ def test_options_of_a_live_judgement_that_do_not_fit_are_refused(
 ):
     assert main(['check', written(*moved), *words]) == 2
     assert error in capsys.readouterr().err
+
+
+def bag_of(path, arm, moved, description=''):
+    """A bag of joint states; with the description as a latched topic beside them."""
+    q, tau, t = moved
+    write_bag(path, t, arm.joint_names, q, None, tau, storage='sqlite3')
+    if description:
+        store = get_typestore(Stores.ROS2_HUMBLE)
+        text = store.types['std_msgs/msg/String'](data=description)
+        with_text = path.with_name(f'{path.name}_described')
+        with Reader(path) as reader, Writer(
+                with_text, version=9, storage_plugin=StoragePlugin.SQLITE3) as writer:
+            kind = 'std_msgs/msg/String'
+            own = writer.add_connection('/robot_description', kind, typestore=store)
+            writer.write(own, 1, store.serialize_cdr(text, kind))
+            states = writer.add_connection(
+                '/joint_states', 'sensor_msgs/msg/JointState', typestore=store)
+            for _, stamp, data in reader.messages():
+                writer.write(states, stamp, data)
+        return str(with_text)
+    return str(path)
+
+
+def test_a_bag_needs_no_settings_where_its_robot_is_named(moved, arm, tmp_path, capsys):
+    (tmp_path / 'robot.urdf').write_text(DESCRIPTION)
+    bag = bag_of(tmp_path / 'bag', arm, moved)
+    before = sorted(tmp_path.rglob('*'))
+    assert main(['check', bag, '--robot', str(tmp_path / 'robot.urdf')]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith('topic     /joint_states') and 'bag: good enough to fit' in said
+    assert sorted(tmp_path.rglob('*')) == before
+
+
+def test_a_bag_that_has_its_description_needs_nothing(moved, arm, tmp_path, capsys):
+    bag = bag_of(tmp_path / 'bag', arm, moved, DESCRIPTION)
+    assert main(['check', bag]) == 0
+    assert 'good enough to fit' in capsys.readouterr().out
+    assert main(['check', bag, '--json']) == 0
+    assert json.loads(capsys.readouterr().out)['lights']
+
+
+def test_a_recording_of_nobody_knows_what_is_refused_with_what_to_say(
+    moved, arm, tmp_path, capsys
+):
+    assert main(['check', bag_of(tmp_path / 'bag', arm, moved)]) == 2
+    assert '--robot robot.urdf' in capsys.readouterr().err
+    (tmp_path / 'robot.urdf').write_text(DESCRIPTION)
+    np.savez(tmp_path / 'a.npz', q=moved[0], tau=moved[1])
+    assert main(['check', str(tmp_path / 'a.npz'), '--robot', str(tmp_path / 'robot.urdf')]) == 2
+    said = capsys.readouterr().err
+    assert 'sysid init' in said and '--rate' in said
