@@ -7,10 +7,12 @@ is not compiled again.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
+from contextlib import nullcontext
 
 from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.progress import stage
+from sysid_ros.numerics.progress import tell, work
 from sysid_ros.runs.compile_ahead import compile_ahead
 
 
@@ -24,15 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> ExitCode:
     """Compile, telling of progress on standard error."""
     start = time.perf_counter()
-
-    def show_progress(done: int, tasks: int, name: str, count: int) -> None:
-        if not options.quiet:
-            what = f'{count} functions compiled' if count else 'all were there'
-            print(f'  {done} of {tasks}: {name}: {what} '
-                  f'({time.perf_counter() - start:.0f} s)', file=sys.stderr)
-
-    compiled = compile_ahead(show_progress, processes=options.processes)
+    with nullcontext() if options.quiet else stage('Compiling'):
+        compiled = compile_ahead(_show_progress, processes=options.processes)
     if not options.quiet:
         print(f'{compiled.count} functions were compiled in {time.perf_counter() - start:.0f} s.'
               if compiled.count else 'All functions are compiled.')
     return ExitCode.OK
+
+
+def _show_progress(done: int, tasks: int, name: str, count: int) -> None:
+    with work(name):
+        tell(done, tasks)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
@@ -38,6 +37,7 @@ from sysid_ros.excitation.geometry.exact_shapes import GeometryClearance
 from sysid_ros.excitation.playback.checks import PlaybackTolerances
 from sysid_ros.excitation.playback.preparation import require_stoppable_loops, stopping_time
 from sysid_ros.excitation.safety.verification import predicted_torque, resampled
+from sysid_ros.numerics.progress import tell, work
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.whole_folder import whole_folder
 from sysid_ros.report.excitation_figure import excitation_figure
@@ -220,13 +220,12 @@ def _require_rate(rate: float, excitation: Excitation) -> None:
         )
 
 
-def _progress(settings: DesignSettings) -> Any:
+def _progress(settings: DesignSettings) -> Callable[[int, float, float], None]:
     def show_progress(number: int, cost: float, best: float) -> None:
-        found = f'{-cost:.2f}' if np.isfinite(cost) else 'no allowed motion'
-        print(
-            f'  beginning {number + 1} of at most {settings.starts}: {found}, best '
-            f'{-best:.2f}', file=sys.stderr,
-        )
+        with work(f'random beginnings, best {-best:.2f}' if np.isfinite(best) else
+                  'random beginnings, no allowed motion yet'):
+            tell(number + 1, settings.starts)
+
     return show_progress
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from sysid_ros.numerics.progress import shown_by
+
 # What terminals take for: dim, as before, and back to the beginning of a line that is cleared.
 _DIM, _PLAIN, _AGAIN = '\x1b[2m', '\x1b[0m', '\r\x1b[K'
 # Time between two lines where there is no terminal, in [s].
 _SELDOM = 10.0
+# Time between two writings of a line of a terminal in [s].
+_OFTEN = 0.1
 
 
 @contextmanager
@@ -28,13 +33,47 @@ def stage(text: str) -> Iterator[None]:
     if terminal:
         print(f'{text} …', end='', file=sys.stderr, flush=True)
     try:
-        yield
+        with shown_by(_Line(text).show if terminal else None):
+            yield
     except BaseException:
         if terminal:
             print(file=sys.stderr)
         raise
     done = f'{text}: {time.perf_counter() - start:.1f} s'
     print(f'{_AGAIN}{_DIM}{done}{_PLAIN}' if terminal else done, file=sys.stderr)
+
+
+class _Line:
+    """The line of a terminal that says how far a step is, and about how long it still takes.
+
+    Args:
+        text: What the step is.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text, self._work = text, ''
+        self._began = self._shown = 0.0
+
+    def show(self, what: str, done: int, count: int) -> None:
+        """Write it over, some times a second at most.
+
+        This is a :data:`~sysid_ros.numerics.progress.Show`. Of the time left it speaks after the
+        first part, as if all parts took equally long.
+        """
+        now = time.perf_counter()
+        if what != self._work or not done:
+            self._work, self._began, self._shown = what, now, 0.0
+        if now - self._shown < _OFTEN:
+            return
+        self._shown = now
+        said = f'{self._text} … {what}'.rstrip()
+        if count:
+            said += f', {done} of {count}' if what else f' {done} of {count}'
+        left = (now - self._began) * (count - done) / done if done else 0.0
+        if left >= 1.0:
+            said += f', about {left:.0f} s left'
+        columns = shutil.get_terminal_size().columns
+        print(f'{_AGAIN}{said[:columns - 1]}', end='', file=sys.stderr, flush=True)
 
 
 @contextmanager

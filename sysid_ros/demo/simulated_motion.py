@@ -15,11 +15,14 @@ from sysid_ros.excitation.excitation import Motion
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.control import ComputedTorque
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.numerics.progress import tell
 
 #: Steps of the simulation and of the controller per second.
 STEPS_PER_SECOND = 1000.0
 # Natural frequency of the controller in [rad/s]; rest before and after each pass in [s].
 _FREQUENCY, _REST = 80.0, 0.5
+# Steps after which it is told how far the simulation is.
+_TOLD = 500
 # A robot that is so far from its motion in [rad] or [m] does not follow it.
 _LOST = 0.3
 
@@ -101,6 +104,8 @@ def _simulated(hidden: HiddenRobot, reference: np.ndarray) -> tuple[np.ndarray, 
     for k, (q_ref, v_ref, a_ref) in enumerate(reference.swapaxes(0, 1)):
         v = plant.v
         q[k] = plant.q
+        if k % _TOLD == 0:
+            tell(k, len(q))
         if not np.isfinite(q[k]).all() or np.abs(q[k] - q_ref).max() > 10.0 * _LOST:
             _require_followed(hidden, np.abs(q[k] - q_ref))
         tau[k] = law.command(q[k], v, q_ref, v_ref, a_ref).torque

@@ -27,6 +27,7 @@ from sysid_ros.evaluation.row_choice import choose_minimum_velocity
 from sysid_ros.evaluation.term_choice import choose_terms
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.joint_terms.terms import friction_keys
+from sysid_ros.numerics.progress import work
 from sysid_ros.recording.processing.choice import (
     Choice,
     choose_filters,
@@ -268,7 +269,8 @@ def _attempted(
     Candidates that could not be fitted to every fold are named among what is left.
     """
     try:
-        found, unfitted = choose()
+        with work(what):
+            found, unfitted = choose()
     except (ConfigurationError, EstimationError, RecordingError) as error:
         return replace(choice, left=(*choice.left, f'{what}: {error}')), None
     left = tuple(

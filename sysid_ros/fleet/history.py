@@ -143,7 +143,9 @@ def recorded_runs(
     Raises:
         ConfigurationError: There is no run, or a condition is of none.
     """
-    folders = sorted(file.parent for file in folder.rglob(_ESTIMATE))
+    # A run that is being written is in a hidden folder.
+    folders = sorted(
+        file.parent for file in folder.rglob(_ESTIMATE) if not file.parent.name.startswith('.'))
     if not folders:
         raise ConfigurationError(
             'there is no run', where=str(folder), fix='Name the folder of a batch or of fits')

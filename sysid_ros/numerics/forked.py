@@ -19,6 +19,8 @@ from typing import BinaryIO, NoReturn
 
 import numpy as np
 
+from sysid_ros.numerics.progress import shown_by, tell
+
 #: Environment variable that is set where as many processes fit as there are processors.
 ONE_PROCESS = 'SYSID_ONE_PROCESS'
 #: What a computation gives.
@@ -119,7 +121,7 @@ def forked_map(compute: Callable[[int], Arrays], count: int) -> list[Arrays]:
     """
     helpers = min(processors(), count) - 1
     if helpers < 1 or count > _MOST:
-        return [compute(number) for number in range(count)]
+        return [_told(compute, number, number, count) for number in range(count)]
     queue, write = os.pipe()
     os.write(write, b''.join(number.to_bytes(_BYTES) for number in reversed(range(count))))
     os.close(write)
@@ -140,12 +142,19 @@ def forked_map(compute: Callable[[int], Arrays], count: int) -> list[Arrays]:
         others = [stack.enter_context(Forked(taken)) for _ in range(helpers)]
         try:
             while item := os.read(queue, _BYTES):
-                found[int.from_bytes(item)] = compute(int.from_bytes(item))
+                # Numbers are taken from the last one down.
+                number = int.from_bytes(item)
+                found[number] = _told(compute, number, count - 1 - number, count)
         except Exception:  # noqa: S110  # it comes again below, unless one before it has one
             pass
         for other in others:
             found |= _by_number(other.result())
     return [found[number] if number in found else compute(number) for number in range(count)]
+
+
+def _told(compute: Callable[[int], Arrays], number: int, done: int, count: int) -> Arrays:
+    tell(done, count)
+    return compute(number)
 
 
 def _by_number(answer: Arrays) -> dict[int, Arrays]:
@@ -163,7 +172,9 @@ def _answer(compute: Callable[[], Arrays], write: int) -> NoReturn:
     try:
         # Looking for garbage would copy memory that both share.
         gc.disable()
-        content = _packed(compute())
+        # What is told here nobody sees: the process that forked tells how far all is.
+        with shown_by(None):
+            content = _packed(compute())
         with open(write, 'wb') as stream:
             stream.write(content)
         code = 0

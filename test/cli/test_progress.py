@@ -5,11 +5,15 @@ from __future__ import annotations
 import io
 import re
 import threading
+import time
 from contextlib import redirect_stderr
 
+import numpy as np
 import pytest
 
 from sysid_ros.cli.progress import counting, stage
+from sysid_ros.numerics.forked import forked_map
+from sysid_ros.numerics.progress import shown_by, tell, work
 
 
 class Terminal(io.StringIO):
@@ -55,3 +59,46 @@ def test_a_file_gets_the_first_line_and_the_last_of_work_that_is_soon_done():
         for number in range(1, 6):
             show(f'{number} of 5')
     assert stream.getvalue() == '1 of 5\n5 of 5\n'
+
+
+def test_a_step_at_a_terminal_says_what_is_done_of_its_work_and_the_time_left(monkeypatch):
+    times = iter([0.0, 1.0, 5.0, 5.01, 9.0, 12.0])
+    monkeypatch.setattr(time, 'perf_counter', lambda: next(times))
+    with redirect_stderr(Terminal()) as terminal, stage('Reading'), work('the friction model'):
+        tell(1, 3)
+        # Sooner than anybody could read.
+        tell(2, 3)
+        tell(2, 3)
+    shown = terminal.getvalue().split('\r\x1b[K')
+    assert shown[:-1] == [
+        'Reading …', 'Reading … the friction model',
+        'Reading … the friction model, 1 of 3, about 8 s left',
+        'Reading … the friction model, 2 of 3, about 4 s left']
+
+
+def test_a_file_gets_nothing_of_how_far_a_step_is():
+    with redirect_stderr(io.StringIO()) as stream, stage('Reading'), work('rows'):
+        tell(1, 2)
+    assert 'rows' not in stream.getvalue()
+
+
+def test_what_is_told_when_nobody_asked_is_not_shown(capsys):
+    with work('rows'):
+        tell(1, 2)
+    assert capsys.readouterr() == ('', '')
+
+
+def test_a_line_is_no_longer_than_the_terminal(monkeypatch):
+    monkeypatch.setenv('COLUMNS', '20')
+    with redirect_stderr(Terminal()) as terminal, stage('Reading'), work('a long word ' * 5):
+        pass
+    assert len(terminal.getvalue().split('\r\x1b[K')[1]) == 19
+
+
+def test_work_that_is_shared_by_forks_tells_how_much_was_taken():
+    told = []
+    with shown_by(lambda *said: told.append(said)), work('candidates'):
+        forked_map(lambda number: (np.array([number]),), 6)
+    assert told[0] == ('candidates', 0, 0)
+    parts = [done for _, done, count in told[1:] if count == 6]
+    assert parts == sorted(parts) and parts[0] >= 0 and parts[-1] <= 5 and len(told) > 1

@@ -14,6 +14,7 @@ import numpy as np
 from rosbags.rosbag2 import Reader
 
 from sysid_ros.errors import RecordingError, SysidError
+from sysid_ros.numerics.progress import tell, work
 from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE, Batch, JointStateDecoder
 from sysid_ros.recording.bag.mcap_messages import Messages
 from sysid_ros.recording.bag.rosbag2_storage import Rosbag2Reader, open_bag
@@ -160,10 +161,14 @@ class JointStateGathering:
         for connection in connections:
             noted[connection.topic] += connection.msgcount
         read: Counter[str] = Counter()
-        for block in messages_of(reader, path, tuple(self._tables), self._most, start, stop):
-            self._add(block)
-            for number, topic in enumerate(block.topics):
-                read[topic] += int(np.count_nonzero(block.topic == number))
+        # Of a part of the bag nobody knows how many messages it has.
+        count = noted.total() if start is None and stop is None else 0
+        with work(f'messages of {path.name}'):
+            for block in messages_of(reader, path, tuple(self._tables), self._most, start, stop):
+                self._add(block)
+                for number, topic in enumerate(block.topics):
+                    read[topic] += int(np.count_nonzero(block.topic == number))
+                tell(read.total(), count)
         return read, noted
 
     def _salvage(self, files: tuple[Path, ...]) -> None:
