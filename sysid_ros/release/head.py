@@ -30,14 +30,18 @@ class Head:
     def note(self, number: int, digest: str) -> None:
         """Note the newest revision; what cannot be written stays as it was.
 
+        A note of a newer one stays: it is the proof that there was one.
+
         Args:
             number: Number of the revision.
             digest: Its whole digest.
         """
         # The revision itself is on the disk already.
         with suppress(ReleaseError):
-            text = json.dumps({'number': number, 'digest': digest})
-            write_atomically(self.path, text.encode())
+            noted = self.noted()
+            if noted is None or noted[0] < number:
+                text = json.dumps({'number': number, 'digest': digest})
+                write_atomically(self.path, text.encode())
 
     def noted(self) -> tuple[int, str] | None:
         """Number and digest of the revision that was noted; None where there is no note.

@@ -223,3 +223,30 @@ def digest_of(parent_digest: str, record: str, description: bytes) -> str:
 def revision_id(number: int, digest: str) -> str:
     """The id that number and digest give."""
     return f'{number}-{digest[:_DIGITS]}'
+
+
+def revision_number(name: str) -> int:
+    """The number that an id begins with; 0 where it is no id of a revision."""
+    number = name.partition('-')[0]
+    return int(number) if number.isdecimal() and number.isascii() and len(number) < 19 else 0
+
+
+def require_successor(offered: str, running: str) -> None:
+    """Refuse a revision of a store that has lost the one which runs.
+
+    Numbers only rise: to go back to earlier content is a revision of its own. Ids without a number
+    say nothing of an order.
+
+    Args:
+        offered: Id of the revision that is handed out.
+        running: Id of the newest that was taken; empty for none.
+
+    Raises:
+        ReleaseError: The number is lower, or that of another revision.
+    """
+    before = revision_number(running)
+    if offered != running and 0 < revision_number(offered) <= before:
+        raise ReleaseError(
+            'an older revision is handed out than the one that was taken', found=offered,
+            allowed=f'one after {running}', fix='Restore the revision store; where it was put '
+            'back or begun anew on purpose, clean up and configure this node')

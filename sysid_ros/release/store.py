@@ -21,6 +21,7 @@ from sysid_ros.release.revision import (
     Revision,
     digest_of,
     revision_id,
+    revision_number,
 )
 from sysid_ros.release.store_file import PATIENCE, StoreFile
 
@@ -88,8 +89,10 @@ class RevisionStore:
         """The newest revision, which is handed out; None when there is none.
 
         Raises:
-            ReleaseError: It was altered, or the file cannot be read.
+            ReleaseError: It was altered, a newer one was cut off, or the file cannot be read.
         """
+        for problem in self.cut_off():
+            raise ReleaseError(problem.rstrip('.'), where=str(self.path))
         newest = self.newest(1)
         return newest[0] if newest else None
 
@@ -142,9 +145,29 @@ class RevisionStore:
         """
         try:
             damage = [f'The file is damaged: {text}.' for text in self._file.damage()]
-            return (*damage, *self._broken_links(), *self._cut_off(), *self._missing())
+            return (*damage, *self._broken_links(), *self.cut_off(), *self._missing())
         except ReleaseError as error:
             return (str(error),)
+
+    def cut_off(self, known: str = '') -> tuple[str, ...]:
+        """Revisions that were handed out and are gone from the end, one sentence each.
+
+        It reads no content, so that it may be asked for as long as a store is open.
+
+        Args:
+            known: Id of a revision that was handed out, beside the one that is noted.
+
+        Raises:
+            ReleaseError: The note beside the store, or the file, cannot be read.
+        """
+        if self._file.replaced:
+            return (f'{self.path.name} was replaced or removed while it was open.',)
+        gone, rows, noted = list[str](), self._file.rows, self._head.noted()
+        if noted and not rows('SELECT 1 FROM revisions WHERE number = ? AND digest = ?', noted):
+            gone.append(revision_id(*noted))
+        if known and not rows('SELECT 1 FROM revisions WHERE id = ?', (known,)):
+            gone.append(known)
+        return tuple(self._gone(name) for name in dict.fromkeys(gone))
 
     # Writing
 
@@ -152,8 +175,10 @@ class RevisionStore:
         """The initial revision; made if there is none.
 
         Raises:
-            ReleaseError: The store belongs to another description, or cannot be written.
+            ReleaseError: The store belongs to another description, was cut off, or cannot be
+                written.
         """
+        self.current()
         if self.initial() is None and self._file.writable:
             with self._file.writing():
                 if self.initial() is None:
@@ -294,8 +319,6 @@ class RevisionStore:
         current = self.current()
         if current is None:
             raise ReleaseError('the store is empty', where=str(self.path))
-        for problem in self._cut_off():
-            raise ReleaseError(problem.rstrip('.'), where=str(self.path))
         return current
 
     def _listed(self) -> Iterator[str]:
@@ -331,21 +354,16 @@ class RevisionStore:
     def _note_head(self) -> None:
         """Note what a process that died could not, and what was there before there were notes."""
         rows = self._file.rows('SELECT number, digest FROM revisions ORDER BY number DESC LIMIT 1')
-        if rows and self._file.writable and self._head.noted() != rows[0]:
+        if rows and self._file.writable:
             self._head.note(*rows[0])
 
-    def _cut_off(self) -> Iterator[str]:
-        """What became of the revision that was noted as the newest."""
-        noted = self._head.noted()
-        if noted is None:
-            return
-        number, digest = noted
-        rows = self._file.rows('SELECT digest FROM revisions WHERE number = ?', (number,))
-        if [digest] != [found for found, in rows]:
-            what = 'another one is in its place' if rows else 'it is missing'
-            yield (
-                f'Revision {revision_id(number, digest)} was handed out, and {what}. Restore the '
-                f'file; if an older one was put back on purpose, remove {self._head.path.name}.')
+    def _gone(self, name: str) -> str:
+        number = revision_number(name)
+        rows = self._file.rows('SELECT 1 FROM revisions WHERE number = ?', (number,))
+        what = 'another one is in its place' if rows else 'it is missing'
+        return (
+            f'Revision {name} was handed out, and {what}. Restore the file; if an older one was '
+            f'put back on purpose, remove {self._head.path.name}.')
 
     def _row(self, number: Any) -> tuple[Any, ...]:
         rows = self._file.rows(f'{_READ} WHERE number = ?', (number,))

@@ -65,9 +65,18 @@ class StoreFile:
         try:
             with self._for_people():
                 self._prepare()
+                self._identity = _identity(path)
         except BaseException:
             self._connection.close()
             raise
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the path leads elsewhere by now, so that others see another file."""
+        try:
+            return _identity(self.path) != self._identity
+        except OSError:
+            return True
 
     def close(self) -> None:
         """Let go of the file."""
@@ -178,6 +187,12 @@ class StoreFile:
                 f'the revision store cannot be used: {error}', where=str(self.path),
                 fix=_advice(str(error)),
             ) from error
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """What tells a file from another one that takes its name."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from sysid_ros.errors import ReleaseError
 from sysid_ros.release import head
-from sysid_ros.release.revision import MAX_COMMENT, Content, Kind, Quality, Validity
+from sysid_ros.release.revision import (
+    MAX_COMMENT,
+    Content,
+    Kind,
+    Quality,
+    Validity,
+    require_successor,
+)
 from sysid_ros.release.store import (
     MAX_CONSUMER,
     MAX_CONSUMERS,
@@ -362,11 +369,69 @@ def test_80_nothing_is_put_on_top_of_a_store_that_lost_its_newest_revision(path)
     with RevisionStore(path) as store:
         for change in (
             lambda: store.commit(content(4.4, 'fit_3'), second.id), store.rollback,
-            lambda: store.require_base(second.id),
+            lambda: store.require_base(second.id), store.current,
         ):
             with pytest.raises(ReleaseError, match=f'{third.id} was handed out, and it is missing'):
                 change()
         assert store._head.noted() == (3, third.digest)
+
+
+@pytest.mark.parametrize('least', [3, 1])
+def test_80_to_begin_again_does_not_forget_what_was_cut_off(path, least):
+    _, third = with_three(path)
+    alter(path, f'DELETE FROM revisions WHERE number >= {least}')
+    with RevisionStore(path) as store:
+        length = len(store)
+        with pytest.raises(ReleaseError, match=f'{third.id} was handed out, and it is missing'):
+            store.begin(content())
+        assert len(store) == length
+        assert store._head.noted() == (3, third.digest)
+        assert f'Revision {third.id} was handed out' in ' '.join(store.verify())
+
+
+def test_80_a_note_of_a_newer_revision_is_not_replaced_by_an_older_one(path):
+    second, third = with_three(path)
+    with RevisionStore(path) as store:
+        store._head.note(second.number, second.digest)
+        assert store._head.noted() == (3, third.digest)
+
+
+def test_80_a_revision_that_was_handed_out_without_a_note_is_missed(path):
+    _, third = with_three(path)
+    path.with_name('revisions.sqlite-head').unlink()
+    alter(path, 'DELETE FROM revisions WHERE number = 3')
+    with RevisionStore(path) as store:
+        assert store.cut_off() == ()
+        problem, = store.cut_off(third.id)
+    assert f'Revision {third.id} was handed out, and it is missing' in problem
+
+
+def test_80_a_store_that_is_replaced_while_it_is_open_is_noticed(path):
+    with_three(path)
+    copy = path.with_name('copy.sqlite')
+    copy.write_bytes(path.read_bytes())
+    with RevisionStore(path) as store:
+        assert store.cut_off() == ()
+        copy.replace(path)
+        with pytest.raises(ReleaseError, match='replaced or removed while it was open'):
+            store.current()
+        path.unlink()
+        assert 'replaced or removed' in ' '.join(store.cut_off())
+
+
+@pytest.mark.parametrize(('offered', 'running', 'may'), [
+    ('1-ab', '', True), ('own', '', True), ('3-ab', '2-cd', True), ('10-ab', '9-cd', True),
+    ('3-ab', '3-ab', True), ('2-ab', '3-cd', False), ('3-ab', '3-cd', False),
+    # Ids that are not those of a store say nothing of an order.
+    ('own', '3-cd', True), ('', '1-ab', True), ('²-ab', '1-cd', True), ('1-ab', 'own', True),
+    ('9' * 5000 + '-ab', '1-cd', True),
+])
+def test_80_only_a_higher_number_follows(offered, running, may):
+    if may:
+        require_successor(offered, running)
+    else:
+        with pytest.raises(ReleaseError, match=f'{offered}.*after {running}'):
+            require_successor(offered, running)
 
 
 @pytest.mark.parametrize('text', ['', '[]', '{}', '{"number": "1", "digest": ""}', '\xff' * 20_000])
