@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -138,6 +139,31 @@ IdentifiedParameters from_message(const Message & message)
   found.faster_motion.speed_factors.assign(
     faster.speed_factors.begin(), faster.speed_factors.end());
   return found;
+}
+
+/// Number that the id of a revision begins with; 0 where it begins with none.
+inline unsigned long long revision_number(const std::string & revision)
+{
+  constexpr std::size_t longest = 18;  // digits that fit
+  const auto digits = revision.find_first_not_of("0123456789");
+  const auto count = digits == std::string::npos ? revision.size() : digits;
+  return count == 0 || count > longest ? 0 : std::stoull(revision.substr(0, count));
+}
+
+/// Refuse a revision of a store that has lost the one which runs: numbers only rise, and to go back
+/// to earlier content is a revision of its own. Ids without a number say nothing of an order.
+/// \param offered Id of the revision that is handed out.
+/// \param running Id of the newest that was taken; empty for none.
+/// \throws ParameterError The number is lower, or that of another revision.
+inline void require_successor(const std::string & offered, const std::string & running)
+{
+  const auto number = revision_number(offered);
+  if (offered != running && number > 0 && number <= revision_number(running)) {
+    throw ParameterError(
+      "an older revision is handed out than the one that was taken: found " + offered +
+      ", allowed one after " + running + ". Restore the revision store; where it was put back or "
+      "begun anew on purpose, clean up and configure this node");
+  }
 }
 
 /// Fill a request of srv/AcknowledgeRevision: which revision a consumer runs from now on.

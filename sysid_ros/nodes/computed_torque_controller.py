@@ -33,6 +33,7 @@ from sysid_ros.nodes.node import LATCHED, STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
 from sysid_ros.nodes.robot_description import published_description
 from sysid_ros.nodes.settings import NodeSettings
+from sysid_ros.release.revision import require_successor
 
 # Longest time in [s] over which what was measured or asked for is continued.
 _AHEAD = 0.05
@@ -261,10 +262,12 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
 
     def _take_revision(self, message: IdentifiedParameters) -> None:
         """Prepare the law of a revision; it holds from the next rest on."""
+        known = self._waiting[0] if self._waiting is not None else self.revision
         self._waiting, self._unusable = None, ''
         if message.revision == self.revision:
             return
         try:
+            require_successor(message.revision, known)
             values = parameters_from_message(message, self._model).values
             self._waiting = message.revision, self._law_of(values)
         except SysidError as error:

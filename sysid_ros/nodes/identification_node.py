@@ -36,6 +36,7 @@ from sysid_ros.nodes.sensor_feed import SensorFeed, sensor_feeds
 from sysid_ros.nodes.torque_watch import TorqueWatch
 from sysid_ros.recording.live.readiness import require_recordable
 from sysid_ros.recording.live.window import LiveWindow
+from sysid_ros.release.revision import require_successor
 from sysid_ros.runs.job import WarmUpJob
 from sysid_ros.runs.live_recording import LiveRecording, Tally
 from sysid_ros.runs.sources import load_without_recording
@@ -206,9 +207,10 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
 
     def _take_revision(self, message: IdentifiedParameters) -> None:
         try:
+            require_successor(message.revision, self._revision_id)
             self._believed = parameters_from_message(message, self._model)
         except SysidError as error:
-            self._foreign = f'a revision was heard that is not of this robot: {error}'
+            self._foreign = f'a revision was heard that is not used: {error}'
             return
         self._revision, self._foreign = message, ''
         if self._online is not None:
@@ -337,8 +339,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             stamp=self.get_clock().now().to_msg(), state=self._state(level), message=message,
             recording=self._name, duration=tally.duration, samples=tally.samples,
             dropped=tally.dropped, fault_names=list(counts), fault_counts=list(counts.values()),
-            joint_names=list(self._model.robot.joint_names),
-        )
+            joint_names=list(self._model.robot.joint_names))
         self._compare_torques()
         status.torque_rms = self._torques.rms.tolist()
         status.torque_residual_rms = self._torques.residual_rms.tolist()
@@ -358,10 +359,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
 
     def _compare_torques(self) -> None:
         states = self._feeds[0].live
-        window = None
-        if states.latest is not None and states.age(now()) < _STATUS_WINDOW:
-            window = self._window(_STATUS_WINDOW)
-        self._torques.update(window, self._believed)
+        fresh = states.latest is not None and states.age(now()) < _STATUS_WINDOW
+        self._torques.update(self._window(_STATUS_WINDOW) if fresh else None, self._believed)
 
 
 def main() -> int:

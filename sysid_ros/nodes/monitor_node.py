@@ -102,8 +102,8 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         }
         if self._reasons:
             return DiagnosticStatus.ERROR, ' '.join(self._reasons), values
-        if absent:
-            return DiagnosticStatus.WARN, ' '.join(absent), values
+        if absent or robot.refused:
+            return DiagnosticStatus.WARN, ' '.join((*absent, robot.refused)).strip(), values
         return DiagnosticStatus.OK, 'all is well', values
 
     # Checking

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sysid_ros.errors import ReleaseError
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.playback.checks import Observation, PlaybackTolerances
 from sysid_ros.excitation.safety.braking import BrakingPhases
@@ -25,6 +26,7 @@ from sysid_ros.nodes.monitor_settings import MonitorNodeSettings
 from sysid_ros.nodes.node import HEARTBEAT_TOPIC, LATCHED, STREAM, SysidNode, now
 from sysid_ros.nodes.robot_description import published_description
 from sysid_ros.nodes.robot_observer import BEATS, RobotObserver
+from sysid_ros.release.revision import require_successor
 
 _MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus.STOPPING)
 _WORKING = (Heartbeat.WORKING, Heartbeat.STOPPING)
@@ -43,6 +45,7 @@ class MonitoredRobot:
         joints: Names of the robot's joints.
         watched: Fully qualified names of the nodes whose silence stops the robot.
         revision: Id of the revision that torques are predicted with; empty for the prior.
+        refused: Why a revision that was handed out since is not taken; empty when it is.
         moving: Whether the robot moved, or was told to, at the last update.
 
     Raises:
@@ -64,7 +67,7 @@ class MonitoredRobot:
         self._pulses: dict[str, Pulse] = {}
         self._command: Command | None = None
         self._seen: Observation = self._observer.seen()
-        self.revision, self.moving = '', False
+        self.revision, self.refused, self.moving = '', '', False
         self._stopping, self._longest_stop = False, self._longest_braking() + _LATER
         # Taken when it is time to look, not one by one.
         self._heartbeats = node.poll(Heartbeat, HEARTBEAT_TOPIC, BEATS)
@@ -147,6 +150,14 @@ class MonitoredRobot:
                     self._command, q=np.array(status.position), a=np.array(status.acceleration))
 
     def _take_parameters(self, message: IdentifiedParameters) -> None:
+        try:
+            require_successor(message.revision, self.revision)
+        except ReleaseError as error:
+            # No reason to stop a robot that is predicted as well as before.
+            self.refused = str(error)
+            self._node.get_logger().error(self.refused)
+            return
+        self.refused = ''
         self._predict_by(self._monitor, message)
         self._believed = message
         self.revision = message.revision

@@ -97,12 +97,10 @@ class RevisionServer:
     def begin(self) -> None:
         """Hand the current revision out, even if it was before, and judge from now on."""
         self._judge = Judge(recordings_required=self._node.settings.recordings_required)
-        self._handed_out = ''
+        if not self._damage:
+            self._damage = self._store.cut_off(self._handed_out)
         if self._damage:
-            self._node.complain(ReleaseError(
-                f'the store is damaged: {" ".join(self._damage).rstrip(".")}',
-                where=str(self._store.path), fix='Nothing is handed out or written: restore it '
-                'from a copy, or move it away to begin a new one'))
+            self._complain_of_damage()
         else:
             self._hand_out(self._current())
 
@@ -245,7 +243,8 @@ class RevisionServer:
         if self._damage:
             raise RefusedError(ResultCode.STORAGE, SysidError(
                 ' '.join(self._damage).rstrip('.'), where=str(self._store.path),
-                fix='Nothing is written to a damaged store: restore it from a copy'))
+                fix='Nothing is written to a damaged store: restore it from a copy, then clean up '
+                'and configure this node'))
         if len(comment) > MAX_COMMENT:
             raise RefusedError(ResultCode.INVALID_REQUEST, SysidError(
                 'the comment is too long', found=len(comment), allowed=MAX_COMMENT,
@@ -288,9 +287,22 @@ class RevisionServer:
         self._markers.show(inertia_scene(self._robot, identified))
 
     def _follow(self) -> None:
-        """Hand out what another process has committed."""
-        if self._node.active and not self._damage and self._store.current_id() != self._handed_out:
+        """Hand out what another process has committed, unless the store has lost what was."""
+        if not self._node.active or self._damage:
+            return
+        self._damage = self._store.cut_off(self._handed_out)
+        if self._damage:
+            self._complain_of_damage()
+        elif self._store.current_id() != self._handed_out:
             self._hand_out(self._current())
+
+    def _complain_of_damage(self) -> None:
+        """Say it once; the node stays in this state until it is configured again."""
+        self._node.complain(ReleaseError(
+            f'the store is damaged: {" ".join(self._damage).rstrip(".")}',
+            where=str(self._store.path), fix='Nothing is handed out or written: restore it '
+            'from a copy, or move it away to begin a new one; then clean up and configure this '
+            'node'))
 
     def _consumers(self, revision: str) -> tuple[list[str], list[str]]:
         """Who has acknowledged a revision, and who runs or may run another one."""

@@ -127,6 +127,13 @@ int main()
   expect_refused("an acknowledgement of what was not committed", [&] {
       sysid_ros::fill_acknowledgement(request, "/controller", sysid_ros::from_message(message));
     });
+  for (const char * running : {"", "own", "2-ab", "3-ab", "99999999999999999999-ab"}) {
+    sysid_ros::require_successor("3-ab", running);
+  }
+  sysid_ros::require_successor("10-ab", "9-ab");
+  sysid_ros::require_successor("own", "9-ab");
+  expect_refused("a lower number", [] {sysid_ros::require_successor("9-ab", "10-ab");});
+  expect_refused("another one of the number", [] {sysid_ros::require_successor("3-ab", "3-cd");});
   message.link_names.clear();
   expect_refused("an inertia without a link", [&] {sysid_ros::from_message(message);});
   return wrong;

@@ -156,6 +156,19 @@ def test_parameters_do_not_change_under_a_moving_robot(ros, loop, settings):
     assert np.abs(loop.states[-1].velocity).max() < 0.15
 
 
+def test_80_a_lower_number_than_the_one_that_runs_is_refused_and_said(ros, loop, settings):
+    server = Server(ros, settings)
+    server.hand_out('3-ab')
+    ros.wait(lambda: server.heard and server.heard[-1][1] == '3-ab')
+    for older in ('2-cd', '3-cd'):
+        server.hand_out(older)
+        ros.wait(lambda: loop.said(f'{older}: an older revision is handed out'))  # noqa: B023
+    ros.spin(0.3)
+    assert {revision for _, revision in server.heard} == {'3-ab'}
+    server.hand_out('4-cd')
+    ros.wait(lambda: server.heard[-1][1] == '4-cd')
+
+
 def test_parameters_of_another_robot_are_said_and_not_acknowledged(ros, loop, settings):
     server = Server(ros, settings)
     server.hand_out('other', robot_name='another_arm')

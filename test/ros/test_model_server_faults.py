@@ -3,7 +3,9 @@
 import json
 import resource
 import signal
+import sqlite3
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_msgs.msg import String
 
 from sysid_ros.msg import ResultCode
@@ -170,3 +172,29 @@ def test_61_names_are_ids_and_texts_have_an_end(server):
     assert server.get(revision="' OR 1=1 --").code == ResultCode.UNKNOWN_ID
     assert server.rollback(comment='x' * 2001).code == ResultCode.INVALID_REQUEST
     assert len(server.list().revisions) == 1
+
+
+def test_80_a_store_that_is_cut_under_a_running_server_hands_nothing_older_out(ros, server):
+    server.copy('fit_1')
+    heard = server.start()
+    initial = heard[-1].revision
+    newest = server.commit(estimate='fit_1').revision
+    ros.wait(lambda: heard[-1].revision == newest)
+    diagnostics = ros.hear(DiagnosticArray, '/diagnostics')
+    before = len(heard)
+    connection = sqlite3.connect(server.data / 'revisions.sqlite', isolation_level=None)
+    connection.execute('DROP TRIGGER no_delete')
+    connection.execute('DELETE FROM revisions WHERE number = 2')
+    connection.close()
+    ros.wait(lambda: any(
+        status.level == DiagnosticStatus.ERROR
+        and f'Revision {newest} was handed out, and it is missing' in status.message
+        for array in diagnostics for status in array.status))
+    assert len(heard) == before
+    for answer in (server.get(), server.commit(estimate='fit_1'), server.rollback()):
+        assert (answer.success, answer.code) == (False, ResultCode.STORAGE)
+        assert f'Revision {newest} was handed out' in answer.message
+    # What is there is still shown.
+    assert server.get(revision=initial).success
+    ros.spin(1.2)
+    assert len(heard) == before

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from action_msgs.msg import GoalStatusArray
 from action_msgs.srv import CancelGoal
+from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.srv import SetParameters
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -16,7 +17,9 @@ from std_srvs.srv import SetBool, Trigger
 from support.guarded_robot import Guarded
 from support.ros_session import ros_session
 from sysid_ros.action import Excite
-from sysid_ros.msg import ExcitationStatus, Heartbeat
+from sysid_ros.mechanics.configuration import RobotSettings
+from sysid_ros.msg import ExcitationStatus, Heartbeat, IdentifiedParameters
+from sysid_ros.nodes.conversions import parameters_message
 from sysid_ros.nodes.node import LATCHED
 from sysid_ros.srv import AcknowledgeRevision
 
@@ -96,29 +99,56 @@ def test_46_torque_that_is_not_explained_stops_everything(guarded):
     guarded.require_stopped('Contact, a payload')
 
 
-def test_46_torques_are_predicted_by_the_revision_that_holds(guarded):
-    from sysid_ros.mechanics.configuration import RobotSettings
-    from sysid_ros.msg import IdentifiedParameters
-    from sysid_ros.nodes.conversions import parameters_message
+class Server:
+    """Hands out revisions of the description, and hears who runs them."""
 
-    model = RobotSettings(urdf='arm.urdf').build(guarded.folder)
-    message = parameters_message(model.robot, model.parameters, revision='r7')
-    publisher = guarded.ros.client.create_publisher(
-        IdentifiedParameters, 'model_server/identified_parameters', LATCHED)
-    acknowledged = []
+    def __init__(self, guarded):
+        self.model = RobotSettings(urdf='arm.urdf').build(guarded.folder)
+        self.publisher = guarded.ros.client.create_publisher(
+            IdentifiedParameters, 'model_server/identified_parameters', LATCHED)
+        self.heard = []
+        guarded.ros.client.create_service(
+            AcknowledgeRevision, 'model_server/acknowledge', self.acknowledge)
 
-    def acknowledge(request, response):
-        acknowledged.append((request.consumer, request.revision))
+    def acknowledge(self, request, response):
+        self.heard.append((request.consumer, request.revision))
         response.success = True
         return response
 
-    guarded.ros.client.create_service(
-        AcknowledgeRevision, 'model_server/acknowledge', acknowledge)
-    publisher.publish(message)
-    guarded.ros.wait(lambda: ('/monitor_node', 'r7') in acknowledged)
+    def hand_out(self, revision):
+        self.publisher.publish(
+            parameters_message(self.model.robot, self.model.parameters, revision=revision))
+
+
+def test_46_torques_are_predicted_by_the_revision_that_holds(guarded):
+    server = Server(guarded)
+    server.hand_out('7-ab')
+    guarded.ros.wait(lambda: ('/monitor_node', '7-ab') in server.heard)
     guarded.ros.wait(lambda: any(
-        value.key == 'revision' and value.value == 'r7'
+        value.key == 'revision' and value.value == '7-ab'
         for array in guarded.reports for status in array.status for value in status.values))
+
+
+def test_80_the_monitor_goes_on_predicting_by_the_newer_revision(guarded):
+    server = Server(guarded)
+    server.hand_out('8-ab')
+    guarded.ros.wait(lambda: ('/monitor_node', '8-ab') in server.heard)
+    server.hand_out('6-cd')
+    guarded.reports.clear()
+
+    def warned():
+        return [status for array in guarded.reports for status in array.status
+                if 'an older revision is handed out' in status.message]
+
+    guarded.ros.wait(warned)
+    said = warned()[-1]
+    assert said.level == DiagnosticStatus.WARN
+    assert {value.value for value in said.values if value.key == 'revision'} == {'8-ab'}
+    assert ('/monitor_node', '6-cd') not in server.heard
+    # It is no reason to stop the robot.
+    assert guarded.state('monitor_node') == Heartbeat.ACTIVE
+    server.hand_out('9-ab')
+    guarded.ros.wait(lambda: ('/monitor_node', '9-ab') in server.heard)
 
 
 def test_goals_of_trajectory_controllers_are_taken_back(guarded):
