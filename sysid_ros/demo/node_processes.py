@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from sysid_ros.demo.abandoned_locks import remove_abandoned_locks
 from sysid_ros.errors import ConfigurationError, SysidError
+from sysid_ros.runs.abandoned_locks import remove_abandoned_locks
 
 # Domains above this one get ports that other programs use.
 _DOMAINS = range(1, 102)

@@ -19,11 +19,11 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
 from sysid_ros.errors import RecordingError, SysidError
 from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.nodes.context import start_ros
 from sysid_ros.recording.bag.joint_state_cdr import FIELDS
 from sysid_ros.recording.live.joint_states import LiveJointStates, LiveSettings
 from sysid_ros.recording.live.readiness import require_recordable
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signals: list[int] = []
     for number in _SIGNALS:
         signal.signal(number, lambda received, _: signals.append(received))
-    rclpy.init(args=ros, signal_handler_options=SignalHandlerOptions.NO)
+    start_ros(ros)
     node = Node('_sysid_check')
     executor = SingleThreadedExecutor()
     executor.add_node(node)

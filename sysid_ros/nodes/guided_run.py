@@ -14,10 +14,10 @@ from typing import Any
 
 import rclpy
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
 from sysid_ros.action import Excite
 from sysid_ros.errors import SysidError
+from sysid_ros.nodes.context import start_ros
 from sysid_ros.nodes.guided_steps import GuidedRunSettings, GuidedSteps, NamedMotion
 from sysid_ros.nodes.robot_operator import Operator
 from sysid_ros.nodes.terminal import Terminal
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given, *ros = sys.argv[1:] if arguments is None else list(arguments)
     settings = GuidedRunSettings.model_validate_json(given)
     interruption = Interruption()
-    rclpy.init(args=ros, signal_handler_options=SignalHandlerOptions.NO)
+    start_ros(ros)
     terminal = Terminal(yes=settings.yes)
     operator = interruption.operator = Operator(
         Node('operator'), settings.patience, poll=interruption.check,

@@ -20,10 +20,10 @@ from typing import Any
 
 import rclpy
 from rclpy.executors import Executor
-from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from sysid_ros.errors import SysidError
+from sysid_ros.nodes.context import start_ros
 from sysid_ros.nodes.executor import make_executor
 from sysid_ros.nodes.node import SysidNode, now
 from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes
@@ -85,7 +85,7 @@ def run(
     """
     remove_unreadable_indexes()
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+    start_ros(arguments)
     ending, nodes = _Ending(), list[SysidNode[Any]]()
     ending.listen()
     try:

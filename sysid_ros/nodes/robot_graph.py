@@ -18,8 +18,10 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
+from sysid_ros.nodes.context import start_ros
 from sysid_ros.runs.robot_graph import (
     ARRAY,
     FOLLOW_JOINT_TRAJECTORY,
@@ -203,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Time to listen in [s], then arguments of ROS; by default the process's.
     """
     seconds, *ros = sys.argv[1:] if arguments is None else list(arguments)
-    rclpy.init(args=ros)
+    start_ros(ros, SignalHandlerOptions.ALL)
     node = Node('_sysid_init')
     executor = SingleThreadedExecutor()
     executor.add_node(node)

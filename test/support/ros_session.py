@@ -22,10 +22,10 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
-from sysid_ros.demo.abandoned_locks import remove_abandoned_locks
 from sysid_ros.demo.node_processes import claim_domain, node_environment
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.nodes.priority import take_priority
+from sysid_ros.runs.abandoned_locks import remove_abandoned_locks
 
 # Fits and judgements are processes of low priority: on a machine that is busy with other things
 # one of 3 s took more than a minute. To wait longer costs time only where a test fails.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sysid_ros.demo.abandoned_locks import remove_abandoned_locks
+from sysid_ros.runs.abandoned_locks import remove_abandoned_locks
 
 LIBRARY = ctypes.CDLL(None, use_errno=True)
 LIBRARY.sem_open.restype = ctypes.c_void_p
@@ -36,6 +36,12 @@ def lock():
         LIBRARY.sem_unlink(name.encode())
 
 
+def renew(name):
+    LIBRARY.sem_unlink(f'/{name}'.encode())
+    handle = LIBRARY.sem_open(f'/{name}'.encode(), os.O_CREAT, 0o600, ctypes.c_uint(0))
+    LIBRARY.sem_close(ctypes.c_void_p(handle))
+
+
 def exists(name):
     return Path(f'/dev/shm/sem.{name}').exists()
 
@@ -51,6 +57,14 @@ def test_a_lock_that_nobody_releases_is_removed_with_its_port_and_no_other_is(lo
     assert exists(free)
     assert not exists(abandoned)
     assert not port.exists()
+    # One that is made anew meanwhile, as by a node that removed the old one, is another lock.
+    name, handle = lock(held=True)
+    renewed = threading.Thread(target=lambda: (time.sleep(0.1), renew(name)))
+    renewed.start()
+    removed = remove_abandoned_locks(patience=0.5)
+    renewed.join()
+    assert name not in removed
+    assert exists(name)
     name, handle = lock(held=True)
     release = threading.Thread(target=lambda: (time.sleep(0.3), LIBRARY.sem_post(handle)))
     release.start()

@@ -12,7 +12,10 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
+import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 # Where Linux keeps named semaphores, and what comes before their names there.
@@ -26,8 +29,8 @@ _PATIENCE, _LOOK = 3.0, 0.05
 def remove_abandoned_locks(folder: Path = _FOLDER, patience: float = _PATIENCE) -> list[str]:
     """Remove locks of Fast DDS that nobody releases, with the ports that they guard.
 
-    Those that are free or become free meanwhile are left alone, so that it does not disturb nodes
-    that run.
+    Those that are free or become free meanwhile are left alone, and so are those that are made
+    anew: it does not disturb nodes that run, nor others that do the same.
 
     Args:
         folder: Where named semaphores are kept.
@@ -37,17 +40,53 @@ def remove_abandoned_locks(folder: Path = _FOLDER, patience: float = _PATIENCE) 
         Names of the locks that were removed.
     """
     names = {path.name.removeprefix(_PREFIX) for path in folder.glob(_PREFIX + _LOCKS)}
+    seen = {name: _identity(folder, name) for name in names}
     deadline = time.monotonic() + patience
-    while names := {name for name in names if _is_held(name)}:
+    while seen := {name: file for name, file in seen.items() if _stays(folder, name, file)}:
         if time.monotonic() > deadline:
-            for name in names:
-                port = name.removesuffix(_SUFFIX)
-                for left in (f'{_PREFIX}{name}', port, f'{port}_el', f'{port}_sl'):
-                    with contextlib.suppress(OSError):
-                        (folder / left).unlink()
-            return sorted(names)
+            with _alone(folder):
+                return sorted(
+                    name for name, file in seen.items()
+                    if _stays(folder, name, file) and _remove(folder, name))
         time.sleep(_LOOK)
     return []
+
+
+def _stays(folder: Path, name: str, file: int) -> bool:
+    """Whether it is the same semaphore still, and held."""
+    return _identity(folder, name) == file != 0 and _is_held(name)
+
+
+def _identity(folder: Path, name: str) -> int:
+    """Number of a semaphore's file; 0 where there is none."""
+    try:
+        return (folder / f'{_PREFIX}{name}').stat().st_ino
+    except OSError:
+        return 0
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """While no other process removes locks: it would remove those that are made in their place."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove(folder: Path, name: str) -> bool:
+    """Remove a lock and its port; whether that was allowed."""
+    port = name.removesuffix(_SUFFIX)
+    try:
+        (folder / f'{_PREFIX}{name}').unlink()
+    except OSError:
+        return False
+    for left in (port, f'{port}_el', f'{port}_sl'):
+        with contextlib.suppress(OSError):
+            (folder / left).unlink()
+    return True
 
 
 def _is_held(name: str) -> bool:
