@@ -13,6 +13,8 @@ from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.files import load_excitation
 from sysid_ros.excitation.playback.preparation import stopping_time
 
+#: Robots of the demonstration, and the folder of ``config/`` that each comes from.
+ROBOTS = {'arm': 'demo', 'quadruped_leg': 'demo_quadruped_leg'}
 # A folder with this file was made by a demo, and may be replaced by one.
 _MARK = 'nodes.yaml'
 
@@ -27,18 +29,19 @@ def share() -> Path:
     candidates = [
         Path(__file__).parents[2], *(prefix / 'share' / 'sysid_ros' for prefix in prefixes)]
     for folder in candidates:
-        if (folder / 'config' / 'demo' / _MARK).is_file():
+        if (folder / 'config' / ROBOTS['arm'] / _MARK).is_file():
             return folder
     raise ConfigurationError(
         'the files of the demo were not installed', where='config/demo',
         found=', '.join(map(str, candidates)), fix='Install the package again')
 
 
-def prepare(folder: str | Path) -> Path:
+def prepare(folder: str | Path, robot: str = 'arm') -> Path:
     """Fill a folder with what the nodes of the demo read; an earlier demo's is replaced.
 
     Args:
         folder: The folder.
+        robot: One of ``ROBOTS``.
 
     Returns:
         Its absolute path. ``data/motions`` below it has the motions.
@@ -47,7 +50,7 @@ def prepare(folder: str | Path) -> Path:
         ConfigurationError: It holds something that is no demo's, or cannot be written.
     """
     folder = Path(folder).expanduser().resolve()
-    source = share() / 'config' / 'demo'
+    source = share() / 'config' / ROBOTS[robot]
     if folder.exists() and not folder.is_dir():
         raise ConfigurationError('is not a folder', where=str(folder), fix='Choose another')
     if folder.is_dir() and any(folder.iterdir()) and not (folder / _MARK).is_file():
@@ -59,7 +62,7 @@ def prepare(folder: str | Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         for file in (folder / 'results.json', folder / 'truth.xml'):
             file.unlink(missing_ok=True)
-        for file in (*source.glob('*.yaml'), *source.glob('*.urdf')):
+        for file in (file for kind in ('yaml', 'urdf', 'xml') for file in source.glob(f'*.{kind}')):
             shutil.copyfile(file, folder / file.name)
         data = DataFolder(folder / 'data')
         for file in (source / 'motions').glob('*.yaml'):

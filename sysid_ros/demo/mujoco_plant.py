@@ -25,11 +25,13 @@ class PlantFriction:
         viscous: Viscous friction in [N·m·s/rad] or [N·s/m].
         coulomb: Dry friction in [N·m] or [N].
         armature: Drive inertia in [kg·m²] or [kg].
+        drag: Friction per square of the velocity in [N·m·s²/rad²] or [N·s²/m²]; 0 by default.
     """
 
     viscous: np.ndarray
     coulomb: np.ndarray
     armature: np.ndarray
+    drag: np.ndarray | float = 0.0
 
 
 class Plant:
@@ -77,6 +79,8 @@ class Plant:
         # Dry friction is a soft constraint: by default it is not at its limit before some
         # 0.05 rad/s. Two steps are the shortest time constant that stays stable.
         self._model.dof_solref[:, 0] = 2.0 * timestep
+        self._drag = np.zeros(self._model.nv)
+        self._drag[self._all] = friction.drag
         self._data = mujoco.MjData(self._model)
 
     @classmethod
@@ -97,7 +101,7 @@ class Plant:
                 file cannot be written.
         """
         _require_independent(robot)
-        friction = PlantFriction(truth.viscous, truth.coulomb, truth.armature)
+        friction = PlantFriction(truth.viscous, truth.coulomb, truth.armature, truth.drag)
         x, y, z = (float(value) for value in robot.gravity)
         closed = robot.loops is not None
         plant = cls(
@@ -183,7 +187,9 @@ class Plant:
 
     def step(self, torque: np.ndarray) -> None:
         """Advance by one step with joint torques in [N·m] or [N], shape ``(n,)``."""
-        self._data.qfrc_applied[self._order] = torque
+        v = self._data.qvel
+        self._data.qfrc_applied[:] = -self._drag * np.abs(v) * v
+        self._data.qfrc_applied[self._order] += torque
         mujoco.mj_step(self._model, self._data)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,25 +10,16 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
+from sysid_ros.demo.outcome import Outcome
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import ResidualStatistics
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.mechanics.torque_model import TorqueModel
-from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.figures import torque_strips
-from sysid_ros.report.joint_axes import draw
-from sysid_ros.report.report import Report
-from sysid_ros.report.sections.demonstration import (
-    DemonstratedCheck,
-    DemonstratedError,
-    DemonstrationSection,
-    Neighbour,
-)
-from sysid_ros.report.tables import table
+from sysid_ros.report.sections.demonstration import DemonstratedCheck, DemonstratedError
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.runs.report_files import write_document
 from sysid_ros.runs.run_files import read_json
 from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.sources import load_source
@@ -39,14 +28,10 @@ from sysid_ros.settings import StrictSettings, parse_settings
 #: What the demo shows: errors of what was identified, in times those of the truth.
 TORQUE_BAR, TRACKING_BAR = 1.3, 1.2
 
-# Files of the fit that belong into the report.
+# Files of the fit that belong into the report, beside those of every demonstration.
 _KEPT = {
-    'report.html': 'The report of the identification', 'summary.txt': 'Its summary as text',
     'torque_training.png': 'Torques of the motion that was fitted',
-    'simulation.png': 'Simulated motion', 'identified.urdf': 'The robot, identified'}
-_DRAWN = {'torque_held_out.png': 'Torques of a motion that was not fitted'}
-# Goes into the names of the page of the demonstration and its document.
-_NAME = 'demo'
+    'identified.urdf': 'The robot, identified'}
 
 
 class _Part(StrictSettings):
@@ -194,36 +179,22 @@ def report(folder: Path) -> tuple[str, bool]:
         'tracking_ratio': tracking['revision'] / tracking['truth'],
         'typical_tracking_ratio': typical['revision'] / typical['truth'],
     }
-    text, met = _summary(results, figures)
-    out = folder / 'report'
-    out.mkdir(exist_ok=True)
-    write_atomically(out / 'report.txt', (text + '\n').encode())
-    numbers = {**figures, 'all_met': met, 'operator': read_json(folder / 'results.json')}
-    write_atomically(out / 'report.json', json.dumps(numbers, indent=1).encode())
-    draw(out / 'torque_held_out.png', torque_strips(
-        errors.problem, estimate, title='torques of the motion that was not fitted'))
-    for name in _KEPT:
-        file = folder / 'data' / 'estimates' / results.estimate / name
-        if file.is_file():
-            shutil.copyfile(file, out / name)
-    links = [
-        Neighbour(file=name, text=what) for name, what in (_KEPT | _DRAWN).items()
-        if (out / name).is_file()]
-    note = write_document(out, Report.model_construct(
-        kind='demonstration', name=folder.name, robot=errors.problem.model.robot.name,
-        sections=[_section(results, figures, met, links)]), _NAME)
-    return f'{text}\n\n{note or f"The report is {out}/report_{_NAME}.html"}', met
+    outcome = Outcome(
+        errors.problem.model.robot.name, results.estimate, _errors(figures),
+        _checks(results, figures), figures, _KEPT, {
+            'torque_held_out.png': (
+                'Torques of a motion that was not fitted', torque_strips(
+                    errors.problem, estimate, title='torques of the motion that was not fitted'))})
+    return outcome.write(folder), outcome.met
 
 
-def _section(
-    results: DemonstrationResults, figures: dict[str, Any], met: bool, links: list[Neighbour]
-) -> DemonstrationSection:
-    """The demonstration for its page."""
+def _errors(figures: dict[str, Any]) -> list[DemonstratedError]:
+    """Errors by each set of parameters."""
     torque = {
         'prior': figures['torque_error']['prior'],
         'revision': figures['torque_error']['identified'],
         'truth': figures['torque_error']['noise_floor']}
-    errors = [
+    return [
         DemonstratedError(
             name=name, unit=unit, prior=scale * found['prior'],
             identified=scale * found['revision'], truth=scale * found['truth'], ratio=ratio,
@@ -235,38 +206,12 @@ def _section(
              TRACKING_BAR),
             ('tracking error in the median of its seconds', 'mrad', 1e3,
              figures['typical_tracking_error'], figures['typical_tracking_ratio'], None))]
-    return DemonstrationSection(
-        met=met, errors=errors, links=links, checks=[
-            DemonstratedCheck(sentence=sentence, met=holds)
-            for sentence, holds in _checks(results, figures)])
 
 
-def _summary(results: DemonstrationResults, figures: dict[str, Any]) -> tuple[str, bool]:
-    torque, tracking = figures['torque_error'], figures['tracking_error']
-    typical = figures['typical_tracking_error']
-    rows = [
-        ['torque error, held-out motion [%]', *(
-            f'{100.0 * torque[name]:.2f}' for name in ('prior', 'identified', 'noise_floor')),
-         f'{figures["torque_ratio"]:.2f}', f'{TORQUE_BAR}'],
-        ['tracking error, same motion [mrad]', *(
-            f'{1e3 * tracking[name]:.2f}' for name in ('prior', 'revision', 'truth')),
-         f'{figures["tracking_ratio"]:.2f}', f'{TRACKING_BAR}'],
-        ['  in the median of its seconds', *(
-            f'{1e3 * typical[name]:.2f}' for name in ('prior', 'revision', 'truth')),
-         f'{figures["typical_tracking_ratio"]:.2f}', ''],
-    ]
-    checks = _checks(results, figures)
-    lines = [
-        table(['', 'description', 'identified', 'truth', 'identified/truth', 'at most'], rows), '',
-        *(f'  {"yes" if met else "NO "}  {sentence}' for sentence, met in checks),
-    ]
-    return '\n'.join(lines), all(met for _, met in checks)
-
-
-def _checks(results: DemonstrationResults, figures: dict[str, Any]) -> list[tuple[str, bool]]:
-    """Sentences, and whether they hold."""
+def _checks(results: DemonstrationResults, figures: dict[str, Any]) -> list[DemonstratedCheck]:
+    """What should be."""
     current, commit = results.current, results.commit
-    return [
+    return [DemonstratedCheck(sentence=sentence, met=met) for sentence, met in (
         (f'the torque error is at most {TORQUE_BAR} times that of the truth',
          figures['torque_ratio'] <= TORQUE_BAR),
         (f'the tracking error is at most {TRACKING_BAR} times that by the truth',
@@ -278,5 +223,4 @@ def _checks(results: DemonstrationResults, figures: dict[str, Any]) -> list[tupl
          f'{100.0 * commit.current_error:.2f} %', commit.candidate_error < commit.current_error),
         (f'the controller took revision {commit.revision}, and after the rollback '
          f'{current.revision}, which holds what {current.restored or "nothing"} held',
-         current.revision == results.rollback.revision and bool(current.restored)),
-    ]
+         current.revision == results.rollback.revision and bool(current.restored)))]

@@ -61,6 +61,9 @@ class DriveSettings:
         patience: Silence of a stream of torques in [s] after which the drives brake meanwhile.
         delay: From a command to its effect in [s].
         tolerance: Distance in [rad] or [m] from the robot at which commands may begin.
+        gains: Stiffness kp in [N·m/rad] and damping kd in [N·m·s/rad] of position servos, shape
+            ``(2, n)``: their torque is kp (u - q) - kd v, with the command or reference u. By
+            default drives track positions by the inverse dynamics of the robot.
     """
 
     effort: np.ndarray
@@ -69,6 +72,7 @@ class DriveSettings:
     patience: float = 0.03
     delay: float = 0.0
     tolerance: float = 0.05
+    gains: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for name in ('effort', 'deceleration'):
@@ -208,7 +212,9 @@ class Drives:
         if (np.abs(self._plant.v) < _REST).all():
             self.mode, self.reason = DriveMode.HOLDING, reason
             still = np.zeros_like(self._plant.v)
-            self._reference = (self._plant.q, still, still)
+            # A servo whose command went to where its load has pulled it would give way further.
+            held = self._plant.q if self._settings.gains is None else self._reference[0]
+            self._reference = (held, still, still)
             self._pending.clear()
         else:
             self.stop(reason)
@@ -221,7 +227,7 @@ class Drives:
             self.mode, self._latched = mode, False
             # Until its first command has come through, the robot is held as it was.
             self._torque = self._plant.torque_for(np.zeros_like(values))
-            self._target = values
+            self._target = values if self._settings.gains is None else self._reference[0]
         self._heard[mode] = self.t
         self._pending.append((self.t + self._settings.delay, mode, values))
 
@@ -238,6 +244,9 @@ class Drives:
         q_ref, v_ref, a_ref = self._advance_reference()
         q, v = self._plant.q, self._plant.v
         self._reference = (q_ref, v_ref, a_ref)
+        if self._settings.gains is not None:
+            stiffness, damping = self._settings.gains
+            return np.asarray(stiffness * (q_ref - q) - damping * v)
         a = a_ref + 2.0 * _LOOP * (v_ref - v) + _LOOP**2 * (q_ref - q)
         return self._plant.torque_for(a)
 
@@ -245,6 +254,8 @@ class Drives:
         """The reference one step on."""
         (q, v, _), dt = self._reference, self._plant.timestep
         still = np.zeros_like(v)
+        if self.mode is DriveMode.POSITION and self._settings.gains is not None:
+            return self._target, still, still
         if self.mode is DriveMode.POSITION:
             a = _FILTER**2 * (self._target - q) - 2.0 * _FILTER * v
             return q + dt * v, v + dt * a, a

@@ -42,11 +42,14 @@ class JointDeviation(StrictSettings):
         viscous: Factor of its viscous friction.
         coulomb: Factor of its dry friction.
         armature: Its drive inertia in [kg·m²] or [kg]; as described where left out.
+        drag: Friction per square of its velocity in [N·m·s²/rad²] or [N·s²/m²], which
+            descriptions have no place for.
     """
 
     viscous: float = 1.0
     coulomb: float = 1.0
     armature: float | None = None
+    drag: float = 0.0
 
 
 class Deviations(StrictSettings):
@@ -117,18 +120,20 @@ class Deviations(StrictSettings):
         drives = {
             name: described_dynamics(tree, name).copy()
             for name in ('damping', 'friction', 'armature')
-        }
+        } | {'drag': np.zeros(len(tree.joint_names))}
         for joint, drive in self.joints.items():
             k = tree.joint_index(joint)
             drives['damping'][k] *= drive.viscous
             drives['friction'][k] *= drive.coulomb
+            drives['drag'][k] = drive.drag
             if drive.armature is not None:
                 drives['armature'][k] = drive.armature
         for name, values in drives.items():
             if (values < 0.0).any():
                 raise ConfigurationError(
                     f'the true {name} of a joint is negative', where='joints', found=values.min())
-        return Truth(inertials, drives['damping'], drives['friction'], drives['armature'])
+        return Truth(
+            inertials, drives['damping'], drives['friction'], drives['armature'], drives['drag'])
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +145,14 @@ class Truth:
         viscous: Viscous friction in [N·m·s/rad] or [N·s/m], shape ``(n,)``.
         coulomb: Dry friction in [N·m] or [N], shape ``(n,)``.
         armature: Drive inertia in [kg·m²] or [kg], shape ``(n,)``.
+        drag: Friction per square of the velocity in [N·m·s²/rad²] or [N·s²/m²], shape ``(n,)``.
     """
 
     inertials: np.ndarray
     viscous: np.ndarray
     coulomb: np.ndarray
     armature: np.ndarray
+    drag: np.ndarray
 
     def without_coulomb(self) -> Truth:
         """All but the dry friction, which is zero."""

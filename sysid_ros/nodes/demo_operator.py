@@ -1,7 +1,9 @@
 """The operator of the demo: a client that runs the whole loop through the nodes' interfaces.
 
 It excites, records, identifies, commits after a shadow test, tracks the same motion by the prior,
-the revision and the true parameters, rolls back, and writes what it saw to a file.
+the revision and the true parameters, rolls back, and writes what it saw to a file. A robot without
+torque sensors has no controller that tracks and no shadow test: a second motion is recorded before
+the fit, and judges it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class DemoOperatorSettings(StrictSettings):
     held_out_motion: str = Field(
         default='held_out', description='Motion for the shadow test, and to track')
     controller: str = Field(
-        default='computed_torque_controller', description='Controller that takes revisions')
+        default='computed_torque_controller', description='Controller that takes revisions; '
+        'empty: none, of a robot without torque sensors')
     true_controller: str = Field(
         default='true_model_controller',
         description='Controller with the true parameters, not configured; empty: none')
@@ -71,21 +74,30 @@ class DemoOperator:
         settings = self._settings
         self._tell('waiting for the nodes')
         self._operator.wait_for_nodes()
-        # The controller runs what it was given first.
+        # The consumer of revisions runs what it was given first.
         self._wait_for_consumer()
         self._record(settings.identification_motion)
-        self._identify(settings.identification_motion)
-        self._track('prior', record=True)
-        self._commit()
-        self._track('revision')
-        if settings.true_controller:
-            self._switch_controller(settings.controller, settings.true_controller)
-            self._track('truth')
-            self._switch_controller(settings.true_controller, settings.controller)
+        if settings.controller:
+            self._identify(settings.identification_motion)
+            self._track('prior', record=True)
+            self._commit(settings.shadow_duration)
+            self._track('revision')
+            self._track_by_truth()
+        else:
+            self._record(settings.held_out_motion)
+            self._identify(settings.identification_motion, settings.held_out_motion)
+            self._commit(0.0)
         self._roll_back()
         self._list()
 
     # Steps
+
+    def _track_by_truth(self) -> None:
+        settings = self._settings
+        if settings.true_controller:
+            self._switch_controller(settings.controller, settings.true_controller)
+            self._track('truth')
+            self._switch_controller(settings.true_controller, settings.controller)
 
     def _record(self, motion: str) -> Any:
         self._tell(f'recording the motion {motion!r}')
@@ -122,9 +134,9 @@ class DemoOperator:
                 self.results['stops'].append(result.message)
             self._operator.spin(0.5 if waits else 2.0)
 
-    def _identify(self, motion: str) -> None:
+    def _identify(self, motion: str, validation: str = '') -> None:
         self._tell('identifying')
-        result = self._operator.identify(motion)
+        result = self._operator.identify(motion, validation)
         self._tell('the verdict: ' + (
             'may be committed' if result.committable else '; '.join(result.reasons)))
         self.results |= {
@@ -151,15 +163,16 @@ class DemoOperator:
         self._tell(f'tracked by the {name}: {1e3 * tracking.rms:.2f} mrad')
         self.results['tracking'][name] = tracking.to_json()
 
-    def _commit(self) -> None:
-        self._tell('committing after a shadow test')
-        answer = self._operator.commit(
-            self.results['estimate'], self._settings.shadow_duration, 'demo')
+    def _commit(self, shadow_duration: float) -> None:
+        self._tell('committing' + (' after a shadow test' if shadow_duration else ''))
+        answer = self._operator.commit(self.results['estimate'], shadow_duration, 'demo')
         self._tell(answer.message)
         self.results['commit'] = {
             'revision': answer.revision, 'kept': list(answer.kept),
-            'candidate_error': answer.candidate_error, 'current_error': answer.current_error,
         }
+        if shadow_duration:
+            self.results['commit'] |= {
+                'candidate_error': answer.candidate_error, 'current_error': answer.current_error}
         self.results['commit']['acknowledged'] = self._wait_for_consumer()
 
     def _switch_controller(self, old: str, new: str) -> None:
@@ -187,8 +200,9 @@ class DemoOperator:
         ]
 
     def _wait_for_consumer(self) -> float:
-        """Until the controller runs the current revision; how long that took in [s]."""
-        begin, name = time.monotonic(), f'/{self._settings.controller}'.replace('//', '/')
+        """Until its consumer runs the current revision; how long that took in [s]."""
+        consumer = self._settings.controller or 'identification_node'
+        begin, name = time.monotonic(), f'/{consumer}'.replace('//', '/')
 
         def runs() -> bool:
             answer = self._operator.call(GetRevision, 'model_server/get_revision')

@@ -83,6 +83,13 @@ class SimulatedRobotSettings(NodeSettings):
     command_patience: float = Field(
         default=0.03, ge=0.005, le=10.0,
         description='Silence of a stream of efforts after which it brakes meanwhile [s]')
+    servo_stiffness: tuple[NonNegativeFloat, ...] = Field(
+        default=(), description='Position servos kp (u - q) - kd v in place of drives that know '
+        'the robot: kp of each joint [N m/rad]; empty: none')
+    servo_damping: tuple[NonNegativeFloat, ...] = Field(
+        default=(), description='kd of each joint [N m s/rad]; empty: 0')
+    efforts: bool = Field(
+        default=True, description='Publish efforts; false: a robot without torque sensors')
     deceleration: tuple[float, ...] = Field(
         default=(), description='With which joints brake [rad/s^2]; empty: full speed in 0.25 s')
 
@@ -180,8 +187,15 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         return Drives(plant, DriveSettings(
             effort=robot.limits.effort, deceleration=braking,
             timeout=settings.command_timeout, patience=settings.command_patience,
-            delay=settings.command_delay,
+            delay=settings.command_delay, gains=self._servo_gains(),
         )), plant
+
+    def _servo_gains(self) -> np.ndarray | None:
+        none = np.zeros(len(self._names))
+        if not self.settings.servo_stiffness:
+            return None
+        return np.stack([
+            self._by_joint('servo_stiffness', none), self._by_joint('servo_damping', none)])
 
     def _deviations(self, robot: RobotModel) -> Deviations:
         settings = self.settings
@@ -242,8 +256,9 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         message.header.stamp = Time(sec=seconds, nanosec=nanoseconds)
         message.position = array('d', q.tobytes())
         message.velocity = array('d', (v + settings.velocity_noise * noise[0]).tobytes())
-        message.effort = array(
-            'd', (torque[self._order] + self._noise * noise[1]).tobytes())
+        if settings.efforts:
+            message.effort = array(
+                'd', (torque[self._order] + self._noise * noise[1]).tobytes())
         self._states.publish(message)
 
     def _take_efforts(self, message: Float64MultiArray) -> None:

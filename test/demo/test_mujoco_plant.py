@@ -14,6 +14,9 @@ mujoco = pytest.importorskip('mujoco')
 
 from sysid_ros.demo.mujoco_plant import Plant, PlantFriction  # noqa: E402
 
+PENDULUM = """<mujoco><worldbody><body name="bob"><joint name="swing" axis="0 1 0"/>
+<inertial pos="0 0 -0.5" mass="1" diaginertia="0.01 0.01 0.01"/></body></worldbody></mujoco>"""
+
 
 @pytest.fixture(scope='module')
 def urdf(project):
@@ -98,3 +101,17 @@ def test_the_truth_of_a_passive_joint_may_differ_too():
         plant.reset(neutral_configuration(robot))
     a = np.array([1.0, 0.0])
     assert heavy.torque_for(a)[0] > plain.torque_for(a)[0] + 0.1
+
+
+def test_drag_grows_with_the_square_of_the_velocity():
+    """A pendulum without gravity: dv/dt = -c v |v| / I is solved by v0 / (1 + c v0 t / I)."""
+    friction = PlantFriction(np.zeros(1), np.zeros(1), np.zeros(1), np.full(1, 0.1))
+    plant = Plant(PENDULUM, ('swing',), friction, timestep=1e-4, gravity=(0.0, 0.0, 0.0))
+    plant.reset(np.zeros(1))
+    inertia = plant.torque_for(np.ones(1))[0]
+    # One step brings it to speed.
+    plant.step(np.full(1, 4.0 * inertia / plant.timestep))
+    begin = plant.v[0]
+    for _ in range(10_000):
+        plant.step(np.zeros(1))
+    assert plant.v[0] == pytest.approx(begin / (1.0 + 0.1 * begin / inertia), rel=1e-3)

@@ -243,3 +243,26 @@ def test_torques_beyond_the_limits_are_counted(plant, drives):
 def test_drives_without_a_limit_are_refused():
     with pytest.raises(ConfigurationError, match='limit'):
         DriveSettings(np.array([1.0, np.nan]), np.ones(2))
+
+
+def test_position_servos_give_way_to_their_load_and_keep_their_command(plant, robot):
+    stiffness, damping = np.full(4, 150.0), np.full(4, 8.0)
+    drives = Drives(plant, DriveSettings(
+        EFFORT, DECELERATION, delay=0.01, gains=np.stack([stiffness, damping])))
+    run(drives, 3.0)
+    load = plant.torque_for(np.zeros(4))
+    # At rest the spring carries the weight, less what dry friction holds.
+    np.testing.assert_allclose(stiffness * (START - plant.q), load, atol=1.3)
+    assert np.abs(load).max() > 3.0
+    wanted = START + [0.04, 0.0, 0.03, 0.0]
+    drives.take_position(wanted)
+    torques = np.array([drives.step() for _ in range(12)])
+    q, v = plant.q, plant.v
+    # The command takes effect after the delay, at once and as a whole.
+    assert np.abs(np.diff(torques[:, 0]))[:9].max() < 0.1
+    np.testing.assert_allclose(
+        drives.step(), np.clip(stiffness * (wanted - q) - damping * v, -EFFORT, EFFORT))
+    run(drives, 2.0)
+    assert drives.mode is DriveMode.HOLDING and drives.at_rest
+    load = plant.torque_for(np.zeros(4))
+    np.testing.assert_allclose(stiffness * (wanted - plant.q), load, atol=1.3)

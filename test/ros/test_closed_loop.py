@@ -33,10 +33,10 @@ def nodes_in(domain):
     return found
 
 
-def run_demo(folder, domain):
+def run_demo(folder, domain, robot='arm'):
     return subprocess.run(
         [sys.executable, '-m', 'sysid_ros.cli.main', 'demo', '-o', str(folder),
-         '--domain', str(domain)],
+         '--domain', str(domain), '--robot', robot],
         capture_output=True, text=True, timeout=LONGEST)
 
 
@@ -53,6 +53,19 @@ def test_the_loop_closes_and_leaves_no_process_behind(domain, tmp_path):
     kinds = [info['kind'] for info in report['operator']['revisions']]
     assert kinds == [2, 1, 0]
     for name in ('report.txt', 'torque_held_out.png', 'summary.txt'):
+        assert (tmp_path / 'demo' / 'report' / name).stat().st_size > 0
+
+
+def test_the_loop_of_a_robot_without_torque_sensors_closes(domain, tmp_path):
+    finished = run_demo(tmp_path / 'demo', domain, 'quadruped_leg')
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert not nodes_in(domain)
+    report = json.loads((tmp_path / 'demo' / 'report' / 'report.json').read_text())
+    assert report['all_met']
+    assert report['motion_ratio'] < 0.2 and report['armature_error'] < 0.15
+    kinds = [info['kind'] for info in report['operator']['revisions']]
+    assert kinds == [2, 1, 0]
+    for name in ('report.txt', 'motion_held_out.png', 'identified.xml'):
         assert (tmp_path / 'demo' / 'report' / name).stat().st_size > 0
 
 
