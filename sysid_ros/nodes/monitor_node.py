@@ -94,16 +94,23 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         robot = self._robot
         if robot is None:
             return super().diagnose()
-        absent = robot.absent(now())
+        absent, (lost, none) = robot.absent(now()), robot.efforts()
         values: dict[str, object] = {
             'watched': ', '.join(robot.watched), 'revision': robot.revision or 'none: the prior',
             'absent': ' '.join(absent), 'findings': ' '.join(self._reasons),
+            'joints without effort': ', '.join(none),
+            **{f'joint states since the last effort of {name}': count
+               for name, count in lost.items()},
             **{name: f'{torque:.3g}' for name, torque in robot.torques()},
         }
         if self._reasons:
             return DiagnosticStatus.ERROR, ' '.join(self._reasons), values
         if absent or robot.refused:
             return DiagnosticStatus.WARN, ' '.join((*absent, robot.refused)).strip(), values
+        if lost:
+            return DiagnosticStatus.WARN, (
+                f'The effort of {", ".join(lost)} is no longer given: neither contact nor overload '
+                'is noticed there.'), values
         return DiagnosticStatus.OK, 'all is well', values
 
     # Checking

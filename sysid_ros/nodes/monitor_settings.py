@@ -14,7 +14,8 @@ class MonitorNodeSettings(NodeSettings):
 
     live: ClassVar[frozenset[str]] = frozenset({
         'heartbeat_timeout', 'tracking_error', 'state_timeout', 'bad_in_a_row', 'reaction_time',
-        'over', 'residual', 'first_residual', 'first_run', 'residual_cutoff', 'rest_velocity'})
+        'over', 'lost_effort', 'residual', 'first_residual', 'first_run', 'residual_cutoff',
+        'rest_velocity'})
 
     plan: str = Field(
         default='', description='Settings file of sysid excite: robot and limits')
@@ -51,6 +52,11 @@ class MonitorNodeSettings(NodeSettings):
     over: float = Field(
         default=0.1, ge=0.0, le=1.0,
         description='Part by which measured velocity and effort may exceed their limits')
+    lost_effort: Literal['stop', 'warn'] = Field(
+        default='stop', description='What becomes of a motion in which a joint that gave its '
+        'effort gives none in more than bad_in_a_row joint states in a row, so that neither '
+        'contact nor overload of it is noticed: it is stopped, or goes on with a warning on '
+        '/diagnostics')
     residual: float = Field(
         default=0.3, gt=0.0, le=1.0,
         description='Part of the effort limit that unexplained torque may reach')

@@ -115,6 +115,12 @@ class MonitoredRobot:
         """Watched nodes that are silent or were never heard, one sentence each."""
         return self._monitor.absent(moment, self._pulses)
 
+    def efforts(self) -> tuple[dict[str, int], tuple[str, ...]]:
+        """Joints that lost their effort, with joint states since then, and those without any."""
+        live = self._observer.feed.live
+        lost = live.lost_efforts
+        return lost, tuple(name for name in live.without_effort if name not in lost)
+
     def forget(self) -> None:
         """Forget what was said of a motion that is over, and who was silent in it."""
         # Who is silent now is missed again from the next sign of life.
@@ -184,6 +190,7 @@ class MonitoredRobot:
             first_run=settings.first_run,
             cutoff=settings.residual_cutoff, rest_velocity=settings.rest_velocity,
             singularity=plan.settings.design.singularity_margin, missed=self._missed,
+            lost_effort=settings.lost_effort,
         )
         if self._believed is not None:
             self._predict_by(monitor, self._believed)

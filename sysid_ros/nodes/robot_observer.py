@@ -75,8 +75,8 @@ class RobotObserver:
             v=self._unknown if sample is None else live.velocities(),
             effort=self._unknown if sample is None else sample.tau,
             age=live.age(moment), rate=self._rate, missing=live.missing,
-            bad_in_a_row=live.bad_in_a_row, stuck=live.stuck, clock_resets=live.clock_resets,
-            publishers=self._publishers, unheard=self.unheard,
+            bad_in_a_row=live.bad_in_a_row, lost_efforts=live.lost_efforts, stuck=live.stuck,
+            clock_resets=live.clock_resets, publishers=self._publishers, unheard=self.unheard,
             monitor_silence=self.monitor_silence, monitor_fault=self.monitor_fault, late=late,
         )
 

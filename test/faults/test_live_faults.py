@@ -53,6 +53,28 @@ def test_00_history_is_bounded():
     assert len(live.window(100.0)[0]) < 31 + 7
 
 
+@pytest.mark.parametrize('together', [1, 7, 50])
+def test_02_efforts_that_a_joint_gives_no_more_are_counted_until_they_come_back(together):
+    robot = Robot()
+    robot.together = together
+    live = robot.move(0, 50).deliver()
+    assert live.lost_efforts == {}
+    for k in range(50, 80):
+        robot.say(k, pose(k), effort=[np.nan, 2.0])
+    live = robot.deliver()
+    assert live.lost_efforts == {JOINTS[0]: 30}
+    assert live.counts['samples without an effort that was given before'] == 30
+    assert robot.move(80, 90).deliver().lost_efforts == {}
+
+
+def test_02_a_joint_that_never_gave_an_effort_has_none_to_lose(robot):
+    for k in range(50):
+        robot.say(k, pose(k), effort=[np.nan, 2.0])
+    live = robot.deliver()
+    assert live.lost_efforts == {} and live.without_effort == JOINTS[:1]
+    assert not live.counts
+
+
 @pytest.mark.parametrize('bad', [np.nan, np.inf])
 def test_01_a_nan_or_inf_position_is_dropped_and_counted(robot, bad):
     robot.move(0, 50)

@@ -180,6 +180,37 @@ def test_46_trajectories_are_held_when_the_excitation_has_braked(guarded):
     guarded.require_stopped('Contact')
 
 
+def test_02_an_effort_that_is_nan_in_motion_stops_it_or_is_warned_of(guarded):
+    guarded.play()
+    guarded.robot.effort = np.array([0.0, np.nan, 0.0])
+    guarded.require_found('The effort of elbow is no longer given')
+    guarded.require_stopped('lost_effort: warn')
+    guarded.calm()
+    set_lost_effort(guarded, 'warn')
+    try:
+        guarded.play()
+        guarded.robot.effort = np.array([0.0, np.nan, 0.0])
+        guarded.ros.wait(lambda: any(
+            report.level == DiagnosticStatus.WARN and 'The effort of elbow' in report.message
+            and any(value.key == 'joint states since the last effort of elbow'
+                    and int(value.value) > 0 for value in report.values)
+            for array in guarded.reports for report in array.status
+            if report.name == '/monitor_node'))
+        assert not guarded.requests
+        # The other joints are still watched.
+        guarded.robot.effort = np.array([95.0, np.nan, 0.0])
+        guarded.require_found('The torque of waist')
+        guarded.require_stopped('Contact')
+    finally:
+        set_lost_effort(guarded, 'stop')
+
+
+def set_lost_effort(guarded, value):
+    answer = guarded.ros.call(SetParameters, 'monitor_node/set_parameters', parameters=[
+        Parameter('lost_effort', value=value).to_parameter_msg()])
+    assert answer.results[0].successful, answer.results[0].reason
+
+
 class PaperController:
     """A trajectory action as far as a monitor looks, in a namespace of its own.
 

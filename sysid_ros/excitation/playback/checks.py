@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,6 +31,8 @@ class Observation:
         rate: Joint states per second in [Hz]; NaN where it is not known.
         missing: Joints that were never heard of.
         bad_in_a_row: Joint states without a finite position since the last good one.
+        lost_efforts: Joints that gave an effort and do not now, with their joint states since the
+            last one.
         stuck: Joints whose position stopped dead in mid-motion.
         clock_resets: How often the clock of the joint states jumped back.
         publishers: How many publishers the joint states have.
@@ -48,6 +51,7 @@ class Observation:
     rate: float = np.nan
     missing: tuple[str, ...] = ()
     bad_in_a_row: int = 0
+    lost_efforts: Mapping[str, int] = field(default_factory=dict)
     stuck: tuple[str, ...] = ()
     clock_resets: int = 0
     publishers: int = 1
@@ -146,14 +150,13 @@ class PlaybackChecks:
             seen: What is known now.
             point: What the robot was told.
         """
-        effort = seen.effort if np.isfinite(seen.effort).all() else None
         reset = seen.clock_resets > self._clock_resets
         return (
             *self._monitor_lost(seen), *self._publishers(seen), *self._unreadable(seen),
             *self._stuck(seen, point), *self._overrun(seen),
             *(['The clock of the joint states jumped back.'] if reset else []),
             *self._monitor.findings(
-                seen.q, seen.v, a=point.a, effort=effort, commanded=point.q, age=seen.age),
+                seen.q, seen.v, a=point.a, effort=seen.effort, commanded=point.q, age=seen.age),
         )
 
     def margin(self, seen: Observation, a: np.ndarray) -> float:

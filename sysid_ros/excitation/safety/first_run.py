@@ -37,14 +37,14 @@ class MissedTorque:
         """Take the residual of an instant of the motion under way.
 
         Args:
-            residual: Torque residual in [N·m] or [N], shape ``(n,)``.
+            residual: Torque residual in [N·m] or [N], shape ``(n,)``; NaN where it is not known.
             v: Measured velocities in [rad/s] or [m/s], shape ``(n,)``.
             slow: Velocities below which a joint is at rest, shape ``(n,)``.
         """
         self._moved = True
-        self._largest = np.maximum(self._largest, np.abs(residual))
-        self._forward |= v > slow
-        self._backward |= v < -slow
+        self._largest = np.fmax(self._largest, np.abs(residual))
+        self._forward |= np.isfinite(residual) & (v > slow)
+        self._backward |= np.isfinite(residual) & (v < -slow)
 
     def distrust(self) -> None:
         """Learn nothing of the motion under way: something was wrong with it."""

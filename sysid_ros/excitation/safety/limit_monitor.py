@@ -131,7 +131,7 @@ class LimitMonitor:
             q: Measured positions in [rad] or [m], shape ``(n,)``.
             v: Measured velocities in [rad/s] or [m/s], shape ``(n,)``.
             a: Planned accelerations, shape ``(n,)``; none where no motion is played.
-            effort: Measured torques or forces in [N·m] or [N], where they are measured.
+            effort: Measured torques or forces in [N·m] or [N]; NaN at joints that have none.
             commanded: Commanded positions, while a motion is played.
             age: Time since the state was measured in [s].
         """
@@ -143,7 +143,8 @@ class LimitMonitor:
                 f'{self.settings.state_timeout:.3g} s is allowed (state_timeout).',
             )
         a = np.zeros_like(v) if a is None else a
-        measured = {'position': q, 'velocity': v, 'acceleration': a, 'effort': effort,
+        known = None if effort is None else np.where(np.isnan(effort), 0.0, effort)
+        measured = {'position': q, 'velocity': v, 'acceleration': a, 'effort': known,
                     'command': commanded}
         broken = [
             f'The {name} of {joint} is not finite.'

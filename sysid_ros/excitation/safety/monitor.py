@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -127,6 +128,7 @@ class MotionMonitor:
         rest_velocity: Part of the velocity limit below which a joint is at rest.
         singularity: Part of the singularity margin of closed loops that motions keep.
         missed: What the description was seen to miss before; nothing where left out.
+        lost_effort: Whether a moving robot is stopped where a joint gives its effort no more.
     """
 
     def __init__(
@@ -134,6 +136,7 @@ class MotionMonitor:
         settings: PlaybackTolerances, *, residual: float = 0.3, first_residual: float = 0.8,
         first_run: float = 3.0, cutoff: float = 5.0, rest_velocity: float = 0.02,
         singularity: float = 0.2, missed: MissedTorque | None = None,
+        lost_effort: Literal['stop', 'warn'] = 'stop',
     ) -> None:
         self._limits, self._settings = limits, settings
         self._joint_types = model.robot.joint_types
@@ -141,7 +144,7 @@ class MotionMonitor:
         self._watched = watched
         self._residual, self._first_residual, self._first_run = residual, first_residual, first_run
         self._missed = missed or MissedTorque(len(limits.joint_names))
-        self._identified = False
+        self._identified, self._lost_effort = False, lost_effort
         self._slow = rest_velocity * limits.velocity
         self._torques = TorqueResidual(model, cutoff)
         self.unexplained = np.zeros(len(limits.joint_names))
@@ -233,20 +236,30 @@ class MotionMonitor:
             self._limits, self._joint_types, self._settings.limits(seen.rate), self._loops)
         if command is None and not np.isfinite(seen.q).all():
             return ()
-        effort = seen.effort if np.isfinite(seen.effort).all() else None
         fresh = command is not None and now - command.received <= _STALE
         q, a = (command.q, command.a) if fresh and command is not None else (None, None)
         found = list(monitor.findings(
-            seen.q, seen.v, a=a, effort=effort, commanded=q, age=seen.age))
+            seen.q, seen.v, a=a, effort=seen.effort, commanded=q, age=seen.age))
         if seen.bad_in_a_row > self._settings.bad_in_a_row:
             found.append(
                 f'{seen.bad_in_a_row} joint states in a row have no finite position.')
-        if a is not None and effort is not None and np.isfinite(seen.v).all():
+        if self._lost_effort == 'stop':
+            found += self._lost_efforts(seen)
+        if a is not None and np.isfinite(seen.v).all():
             found += self._contact(now, seen, a)
         return tuple(found)
 
+    def _lost_efforts(self, seen: Observation) -> list[str]:
+        return [
+            f'The effort of {joint} is no longer given, in {count} joint states in a row; '
+            f'{self._settings.bad_in_a_row} are allowed (bad_in_a_row). Without it neither contact '
+            'nor overload of the joint is noticed; lost_effort: warn goes on all the same.'
+            for joint, count in seen.lost_efforts.items() if count > self._settings.bad_in_a_row]
+
     def _contact(self, now: float, seen: Observation, a: np.ndarray) -> list[str]:
-        self.unexplained = self._torques.update(now, seen, a)
+        # Of a joint without effort nothing is known, and nothing is learned.
+        self.unexplained = np.where(
+            np.isfinite(seen.effort), self._torques.update(now, seen, a), np.nan)
         model, cause = 'model', 'Contact, or a payload?'
         effort = self._limits.effort
         allowed, names = self._residual * effort, ['residual'] * len(effort)

@@ -17,6 +17,7 @@ from pydantic import Field
 from sysid_ros.recording.bag.joint_state_cdr import FIELDS, Batch, JointStateDecoder
 from sysid_ros.recording.joints_together import joints_together
 from sysid_ros.recording.live.history import LiveHistory
+from sysid_ros.recording.live.lost_efforts import LostEfforts
 from sysid_ros.recording.live.stamps import NEVER, StampGate
 from sysid_ros.recording.live.stillness import Stillness
 from sysid_ros.settings import StrictSettings
@@ -114,6 +115,7 @@ class LiveJointStates:
         self._unknown: dict[str, None] = {}
         self._gate = StampGate(n, self.settings.reset_tolerance, self.counts)
         self._stillness = Stillness(n, self.settings.frozen_after)
+        self._lost_efforts = LostEfforts(n)
         self._now = {name: np.full(n, np.nan) for name in FIELDS}
         self._heard = np.full(n, -np.inf)
         self._bad = np.zeros(n, dtype=int)
@@ -166,6 +168,13 @@ class LiveJointStates:
     def without_effort(self) -> tuple[str, ...]:
         """Joints whose last effort was not given."""
         return self._named(~np.isfinite(self._now['effort']))
+
+    @property
+    def lost_efforts(self) -> dict[str, int]:
+        """Joints that gave an effort and do not now, with their samples since the last one."""
+        return {
+            name: count for name, count in zip(
+                self.joints, self._lost_efforts.in_a_row.tolist(), strict=True) if count}
 
     @property
     def stuck(self) -> tuple[str, ...]:
@@ -324,6 +333,10 @@ class LiveJointStates:
         self._usable[columns] += len(stamps)
         for name, own in values.items():
             self._now[name][columns] = own[-1]
+        if 'effort' in values:
+            lost = self._lost_efforts.update(columns, values['effort'])
+            if lost:
+                self.counts['samples without an effort that was given before'] += lost
         if 'position' in self._quantities:
             found = self._stillness.update(columns, stamps, values['position'], self._positions)
             if found:

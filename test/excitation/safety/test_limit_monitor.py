@@ -180,6 +180,13 @@ def test_a_bound_is_allowed_and_what_is_beyond_is_not(side: float) -> None:
         assert len(found) == count
 
 
+def test_an_effort_that_is_not_measured_hides_no_other() -> None:
+    still = np.zeros(2)
+    assert monitor().findings(still, still, effort=np.array([np.nan, 0.0])) == ()
+    found, = monitor().findings(still, still, effort=np.array([np.nan, 25.0]))
+    assert 'The effort of joint1 is 25 N' in found
+
+
 def test_a_planned_acceleration_that_is_not_finite_is_said() -> None:
     still = np.zeros(2)
     found = monitor().findings(still, still, a=np.array([0.0, np.nan]))

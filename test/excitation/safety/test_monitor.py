@@ -141,6 +141,26 @@ def test_46_torque_that_no_model_explains_is_found_when_it_lasts(
         name: Pulse(NOW + 9.0, True) for name in HEARD}) == ()
 
 
+def test_02_an_effort_that_is_lost_in_motion_is_found_and_hides_no_other(
+    monitor, moving, model, limits
+) -> None:
+    lost = replace(
+        moving, effort=np.where([True, False, False], np.nan, moving.effort),
+        lost_efforts={'waist': 5})
+    assert monitor.findings(NOW, lost, TOLD, HEARD) == ()
+    longer = replace(lost, lost_efforts={'waist': 6})
+    found, = monitor.findings(NOW, longer, TOLD, HEARD)
+    assert 'The effort of waist is no longer given, in 6 joint states in a row; 5' in found
+    assert monitor.findings(NOW, replace(longer, v=np.zeros(3)), None, HEARD) == ()
+    warned = MotionMonitor(
+        model, limits, ('/one', '/two'), PlaybackTolerances(), lost_effort='warn')
+    assert warned.findings(NOW, longer, TOLD, HEARD) == ()
+    pushed = replace(longer, effort=longer.effort + np.array([0.0, 0.95, 0.0]) * limits.effort)
+    found = findings_of(warned, pushed, 0.5)[-1]
+    assert 'The torque of elbow is' in found[-1]
+    assert np.isnan(warned.unexplained[0])
+
+
 def test_46_a_description_may_be_more_wrong_than_what_was_identified(
     monitor, moving, limits
 ) -> None:
