@@ -6,7 +6,8 @@
 Nothing moves before an operator arms the excitation node and sends it a motion. `composed:=true`
 has all nodes but the monitor in one process. `campaign:=true` adds the node that identifies
 unattended, when its action is called. `rviz:=true` shows the robot, its inertia, the motion
-and obstacles (view.launch.py).
+and obstacles (view.launch.py). With `respawn:=true` a node that ends unasked is started again, and
+moves nothing by that. identify.launch.xml and identify.launch.yaml are the same.
 """
 
 from collections.abc import Iterator
@@ -34,6 +35,11 @@ GIVEN = {
 # The same of the node that plays and fits through them.
 CAMPAIGN = {'plan': 'plan', 'settings': 'settings', 'data_folder': 'data_folder'}
 
+# What all processes have in common.
+COMMON: dict[str, Any] = {
+    'output': 'screen', 'respawn': LaunchConfiguration('respawn'),
+    'ros_arguments': ['--log-level', LaunchConfiguration('log_level')]}
+
 
 def generate_launch_description() -> LaunchDescription:
     """Monitor, model server, identification and excitation."""
@@ -52,6 +58,13 @@ def generate_launch_description() -> LaunchDescription:
         DeclareLaunchArgument(
             'namespace', default_value='', description='Namespace of the nodes'),
         DeclareLaunchArgument(
+            'use_sim_time', default_value='false', description='Whether time comes from /clock'),
+        DeclareLaunchArgument(
+            'log_level', default_value='info', description='Least level of what the nodes log'),
+        DeclareLaunchArgument(
+            'respawn', default_value='false',
+            description='Whether a node that ends is started again'),
+        DeclareLaunchArgument(
             'composed', default_value='false',
             description='Whether all nodes but the monitor share one process'),
         DeclareLaunchArgument(
@@ -66,9 +79,9 @@ def generate_launch_description() -> LaunchDescription:
           for name, given in GIVEN.items()),
         process('campaign_node', CAMPAIGN, condition=IfCondition(LaunchConfiguration('campaign'))),
         Node(
-            package='sysid_ros', executable='sysid_nodes', namespace=namespace, output='screen',
+            package='sysid_ros', executable='sysid_nodes', namespace=namespace,
             condition=IfCondition(composed), arguments=[
-                word for name, given in GIVEN.items() for word in words(name, given)],
+                word for name, given in GIVEN.items() for word in words(name, given)], **COMMON,
         ),
         IncludeLaunchDescription(
             PythonLaunchDescriptionSource(str(SHARE / 'launch' / 'view.launch.py')),
@@ -83,11 +96,12 @@ def generate_launch_description() -> LaunchDescription:
 def process(name: str, given: dict[str, str], **options: Any) -> Node:
     """One node in a process of its own."""
     return Node(
-        package='sysid_ros', executable=name, name=name, output='screen',
+        package='sysid_ros', executable=name, name=name,
         namespace=LaunchConfiguration('namespace'), parameters=[
             str(SHARE / 'config' / f'{name}.yaml'), LaunchConfiguration('robot'),
-            {key: LaunchConfiguration(argument) for key, argument in given.items()},
-        ], **options,
+            {key: LaunchConfiguration(argument)
+             for key, argument in {**given, 'use_sim_time': 'use_sim_time'}.items()},
+        ], **COMMON, **options,
     )
 
 
@@ -98,3 +112,4 @@ def words(name: str, given: dict[str, str]) -> Iterator[Any]:
         yield from ('--params-file', file)
     for key, argument in given.items():
         yield from ('-p', [f"{key}:='", LaunchConfiguration(argument), "'"])
+    yield from ('-p', ['use_sim_time:=', LaunchConfiguration('use_sim_time')])

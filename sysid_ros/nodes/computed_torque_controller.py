@@ -81,7 +81,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         """Load the robot; its description is what holds until a revision comes."""
         settings = self.settings
         self._model, self._limits = self._robot(settings.plan)
-        names = self._model.robot.joint_names
+        names, self.hardware_id = self._model.robot.joint_names, self._model.robot.name
         self._joints = settings.joints or names
         if sorted(self._joints) != sorted(names):
             raise ConfigurationError(

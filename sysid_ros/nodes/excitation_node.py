@@ -81,6 +81,7 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
             settings.plan, published_description(self, Path(settings.plan))).designer()
         warm_up(designer)
         robot = designer.model.robot
+        self.hardware_id = robot.name
         self._joints = designer.limits.joint_names
         self._observer = RobotObserver(self, robot, settings.joint_states, settings.monitor)
         self._checks = PlaybackChecks(

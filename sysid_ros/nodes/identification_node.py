@@ -79,7 +79,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         identification.settings.require_estimator(fit.estimator)
         self._setup = FitSetup.of(identification)
         self._model = self._setup.model
-        self._believed = self._model.parameters
+        self._believed, self.hardware_id = self._model.parameters, self._model.robot.name
         self._revision: IdentifiedParameters | None = None
         self._foreign = ''
         self._joints = wanted_joints(settings.joints, self._setup)

@@ -57,7 +57,7 @@ class MonitoredRobot:
         self._plan = plan = ExcitationPlan.load(
             settings.plan, published_description(node, Path(settings.plan)))
         self._model = plan.settings.robot.build(plan.base)
-        self.joints = self._model.robot.joint_names
+        self.joints, node.hardware_id = self._model.robot.joint_names, self._model.robot.name
         self._observer = RobotObserver(node, self._model.robot, settings.joint_states, None)
         self.watched = tuple(node.absolute_name(name) for name in settings.watch)
         self._limits = MotionLimits.of(self._model.robot, plan.settings.limits)

@@ -67,6 +67,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
     Attributes:
         activation: When it becomes active.
         lane: Its fast lane, where it has one.
+        hardware_id: What its diagnostics are about: the name of the robot, from when it is loaded.
     """
 
     #: Settings class whose fields are the node's parameters.
@@ -81,7 +82,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         self._parameters_: NodeParameters[Any] = NodeParameters(
             self, self.settings_class, self._locked, self.apply_settings)
         self._entities: list[tuple[Callable[[Any], bool], Any]] = []
-        self._fault, self._priority = '', 0
+        self._fault, self._priority, self.hardware_id = '', 0, ''
         self._schedule = Schedule(self)
         self.lane: FastLane | None = None
         self._heartbeat = self.create_publisher(Heartbeat, HEARTBEAT_TOPIC, RELIABLE)
@@ -273,7 +274,8 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         array = DiagnosticArray()
         array.header.stamp = self.get_clock().now().to_msg()
         array.status = [DiagnosticStatus(
-            level=level, name=self.get_fully_qualified_name(), message=message, hardware_id='',
+            level=level, name=self.get_fully_qualified_name(), message=message,
+            hardware_id=self.hardware_id,
             values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
         )]
         self._diagnostics.publish(array)

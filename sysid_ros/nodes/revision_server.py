@@ -64,7 +64,7 @@ class RevisionServer:
         file = Path(settings.robot).expanduser()
         identification = load_without_recording(file, published_description(node, file))
         model = identification.model()
-        self._robot = model.robot
+        self._robot, node.hardware_id = model.robot, model.robot.name
         self._data = DataFolder(Path(settings.data_folder))
         self._handed_out, self._judge = '', Judge(
             recordings_required=settings.recordings_required)

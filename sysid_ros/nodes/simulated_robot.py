@@ -110,6 +110,7 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         """Load the robot, draw its truth and let it stand where it begins."""
         settings = self.settings
         robot = _robot(settings.description, settings.loops)
+        self.hardware_id = robot.name
         self._names = settings.joints or robot.joint_names
         if sorted(self._names) != sorted(robot.joint_names):
             raise ConfigurationError(

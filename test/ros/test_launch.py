@@ -4,10 +4,12 @@ import configparser
 import importlib
 import sys
 import types
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 import yaml
+from lxml import etree
 
 from sysid_ros.nodes.sysid_nodes import KINDS, arguments_of_nodes
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
@@ -134,7 +136,7 @@ def composed(made):
     assert not common
     for name, words in own.items():
         values = dict(
-            (word[0].removesuffix(":='"), word[1]) for option, word in pairs(words)
+            (word[0].partition(':=')[0], word[1]) for option, word in pairs(words)
             if option == '-p')
         files = [word for option, word in pairs(words) if option == '--params-file']
         yield {'executable': name, 'name': name, 'parameters': [*files, values]}
@@ -222,7 +224,7 @@ def test_nodes_that_share_a_process_are_given_what_they_are_given_apart(monkeypa
                     source if isinstance(source, (str, dict)) else positional_name(source)
                     for source in node['parameters']]
     monitor = made['apart'].pop('monitor_node')
-    assert monitor[-1].keys() == {'plan'}
+    assert monitor[-1].keys() == {'plan', 'use_sim_time'}
     # What is started only where it is asked for, and by itself.
     made['apart'].pop('campaign_node')
     for kind in made.values():
@@ -230,6 +232,80 @@ def test_nodes_that_share_a_process_are_given_what_they_are_given_apart(monkeypa
             kind[name] = [*files, {key: positional_name(value) for key, value in values.items()}]
     assert made['apart'] == made['together']
     assert made['apart'].keys() == KINDS.keys()
+
+
+def as_text(value):
+    """What launch files in XML write for a value of one in Python."""
+    if isinstance(value, list):
+        return ''.join(map(as_text, value))
+    if getattr(value, 'kind', '') == 'LaunchConfiguration':
+        return f'$(var {positional_name(value)})'
+    return value.replace(str(ROOT), '$(find-pkg-share sysid_ros)')
+
+
+def in_terms_of_xml(made):
+    """A process that a launch file in Python makes."""
+    named = made.named
+    found = {
+        'pkg': named['package'], 'exec': named['executable'], 'output': named['output'],
+        'namespace': as_text(named['namespace']), 'respawn': as_text(named['respawn']),
+        'ros_args': ' '.join(map(as_text, named['ros_arguments'])), 'param': []}
+    if 'name' in named:
+        found['name'] = named['name']
+    if 'condition' in named:
+        key = {'IfCondition': 'if', 'UnlessCondition': 'unless'}[named['condition'].kind]
+        found[key] = as_text(positional_name(named['condition']))
+    if 'arguments' in named:
+        # Words of a line need no quotes.
+        found['args'] = ' '.join(map(as_text, named['arguments'])).replace("'", '')
+    for source in named.get('parameters', ()):
+        found['param'] += [{'from': as_text(source)}] if not isinstance(source, dict) else [
+            {'name': key, 'value': as_text(value)} for key, value in source.items()]
+    return found
+
+
+def xml_entities(file):
+    """Tag and attributes of each entity of a launch file, lists of others within."""
+    for entity in etree.parse(str(file)).getroot().iterchildren(etree.Element):
+        found = dict(entity.attrib)
+        for child in entity:
+            found.setdefault(child.tag, []).append(dict(child.attrib))
+        yield entity.tag, found
+
+
+def yaml_entities(file):
+    """The same of one in YAML."""
+    for entity in load_yaml(file)['launch']:
+        (pair,) = entity.items()
+        yield pair
+
+
+@pytest.mark.parametrize(('suffix', 'entities'), [('xml', xml_entities), ('yaml', yaml_entities)])
+def test_a_launch_file_in_xml_or_yaml_is_the_one_in_python(
+    suffix, entities, monkeypatch, tmp_path
+):
+    read = list(entities(LAUNCH / f'identify.launch.{suffix}'))
+    made = Launch(monkeypatch, tmp_path).run(LAUNCH / 'identify.launch.py')
+    arguments = [
+        {'name': positional_name(one)} | {
+            key: as_text(one.named[own]) for key, own in (
+                ('default', 'default_value'), ('description', 'description'))
+            if own in one.named}
+        for one in made if one.kind == 'DeclareLaunchArgument']
+    assert [found for tag, found in read if tag == 'arg'] == arguments
+    processes = [{'param': []} | found for tag, found in read if tag == 'node']
+    for found in processes:
+        if 'args' in found:
+            found['args'] = ' '.join(found['args'].split())
+    wanted = [in_terms_of_xml(one) for one in made if one.kind == 'Node']
+    assert sorted(processes, key=itemgetter('exec')) == sorted(wanted, key=itemgetter('exec'))
+    (included,) = (one for one in made if one.kind == 'IncludeLaunchDescription')
+    (other,) = (found for tag, found in read if tag == 'include')
+    assert other == {
+        'file': as_text(positional_name(positional_name(included))),
+        'if': as_text(positional_name(included.named['condition'])),
+        'arg': [{'name': name, 'value': as_text(value)}
+                for name, value in included.named['launch_arguments']]}
 
 
 def test_every_argument_that_is_used_is_declared(launched):

@@ -202,7 +202,14 @@ def test_02_an_effort_that_is_nan_in_motion_stops_it_or_is_warned_of(guarded):
         guarded.require_found('The torque of waist')
         guarded.require_stopped('Contact')
     finally:
+        guarded.calm()
         set_lost_effort(guarded, 'stop')
+
+
+def test_diagnostics_name_the_robot(guarded):
+    guarded.ros.wait(lambda: {
+        report.name: report.hardware_id for array in guarded.reports for report in array.status
+    } == dict.fromkeys(('/monitor_node', '/excitation_node'), 'arm'))
 
 
 def set_lost_effort(guarded, value):
