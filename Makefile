@@ -8,6 +8,8 @@
 #   make bench           the figures we claim, measured on this machine
 #   make test-processors its numerical part, for every kind of processor
 #   make test-random     its part that draws random problems, with new ones: SEED=7 TIMES=1000
+#   make test-mutants    changes for the worse in what guards robot and model, which tests must notice; a
+#                        night: MUTANTS=600, taken up where it ended, SEED=7 for others
 #   make test-installed  the test suite against `pip install .` in a fresh environment
 #   make test-oldest     the test suite with the oldest versions of what it depends on
 #   make test-jazzy      the test suite with the versions of Ubuntu 24.04, by the recipe of docs/how-to/install.md
@@ -31,6 +33,9 @@ WORKERS ?= 2
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 TIMES ?= 1000
 SEEDS ?= 20
+# How many mutants test-mutants tries, and of which modules.
+MUTANTS ?= 600
+MUTATED ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -59,7 +64,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
 .DELETE_ON_ERROR:
-.PHONY: setup demo test test-processes test-processors test-random lint bench test-installed \
+.PHONY: setup demo test test-processes test-processors test-random test-mutants lint bench test-installed \
   test-oldest test-jazzy colcon-test clean check-machine
 
 setup: $(READY) $(COMPILED)
@@ -86,6 +91,13 @@ test-processors: $(READY)
 test-random: $(READY)
 	$(BIN)/python -m pytest -m 'not processes' --random-seed $(SEED) --random-times $(TIMES) \
 	  --random-seeds $(SEEDS) $(PYTEST_ARGS)
+
+# What was tried is kept in build/, by the seed, and not tried again.
+test-mutants: SEED = 0
+test-mutants: $(READY)
+	mkdir -p build
+	$(BIN)/python benchmarks/mutants.py --gate --sample $(MUTANTS) --seed $(SEED) \
+	  --journal build/mutants-$(SEED).jsonl $(if $(MUTATED),--modules $(MUTATED))
 
 lint: $(READY)
 	$(BIN)/ruff check .

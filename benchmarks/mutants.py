@@ -1,13 +1,16 @@
-"""How many changes for the worse in modules of safety, evaluation and release no test notices.
+"""How many changes for the worse no test notices: in safety, evaluation and release, or elsewhere.
 
     python benchmarks/mutants.py [--modules 'sysid_ros/excitation/safety/*'] [--sample 40]
-        [--seed 1] [--quick] [--journal mutants.jsonl]
+        [--seed 1] [--quick] [--gate] [--journal mutants.jsonl]
+        [--equivalent equivalent_mutants.jsonl]
 
 A mutant is a copy of the sources with one place changed: a comparison or a condition is negated, a
 comparison takes or leaves its bound, ``raise`` or ``return`` is dropped, a constant is another,
 ``and`` and ``or``, minimum and maximum, plus and minus, times and divided are exchanged. It is
 killed when a test of its module fails, or takes too long; a survivor is a rule that may be lost
-unnoticed, or a change that means nothing: people have to look.
+unnoticed, or a change that means nothing: people have to look. Those that mean nothing are listed
+in equivalent_mutants.jsonl with the reason. The bar is 95 % killed in what guards robot and model,
+and 85 % elsewhere; with --gate the exit code is 1 where a sample says that it is missed.
 
 Every mutant is tried in a process forked from one that has the sources of a copy of the tree and
 their tests loaded: only what imports the changed module is loaded anew. The same is done without
@@ -33,7 +36,10 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from _mutant_bars import Key, equivalent_mutants, figures, key_of
+from _mutant_tests import markers_of, tests_of
 from _mutation import Mutant, mutants, mutated
 from _preloaded import dependents, forget
 
@@ -43,29 +49,13 @@ for _library in ('OMP', 'OPENBLAS', 'MKL'):
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = (
     'sysid_ros/excitation/safety/*.py', 'sysid_ros/excitation/playback/*.py',
-    'sysid_ros/evaluation/shadow.py', 'sysid_ros/evaluation/verdict.py',
-    'sysid_ros/evaluation/objections.py', 'sysid_ros/evaluation/prediction.py',
-    'sysid_ros/release/*.py', 'sysid_ros/runs/commit.py')
-# Tests of a module that are not in the folder that mirrors its own; the quickest come first.
-TESTS = {
-    'sysid_ros/excitation/safety/': (
-        'test/excitation/safety', 'test/faults/test_motion_faults.py',
-        'test/excitation/playback/test_playback.py'),
-    'sysid_ros/excitation/playback/': (
-        'test/faults/test_motion_faults.py', 'test/excitation/playback',
-        'test/excitation/safety'),
-    'sysid_ros/evaluation/': (
-        'test/evaluation/test_verdict.py', 'test/evaluation/test_shadow.py',
-        'test/evaluation/test_prediction.py', 'test/faults/test_evaluation_faults.py',
-        'test/faults/test_verdict_faults.py', 'test/evaluation/test_judging_evidence.py'),
-    'sysid_ros/release/': (
-        'test/faults/test_release_faults.py', 'test/release', 'test/runs/test_commit.py',
-        'test/faults/test_release_store_faults.py'),
-    'sysid_ros/runs/commit.py': ('test/runs/test_commit.py', 'test/runs/test_judgement.py'),
-}
+    'sysid_ros/evaluation/*.py', 'sysid_ros/release/*.py', 'sysid_ros/runs/commit.py')
 # Of the processor for the tests of a module in [s], as multiple of what they take without a change
 # and at least, for a change; and how much longer the clock may go on.
 PATIENCE, MULTIPLE, LEAST, BUSY = 1200, 4.0, 30, 20
+# What tests look at.
+PARTS = ('sysid_ros', 'test', 'docs', 'config', 'examples', 'launch', 'pyproject.toml',
+         'setup.cfg', 'package.xml')
 # Where a copy of the tree has what its tests said last.
 WORDS = 'words.txt'
 _OUT_OF_TIME = (signal.SIGXCPU, signal.SIGKILL)
@@ -83,16 +73,6 @@ class Outcome:
     seconds: float
 
 
-def tests_of(module: str, quick: bool) -> list[str]:
-    """Files and folders of tests of a module; what mirrors it comes first, and alone if quick."""
-    folder, _, name = module.partition('/')[2].rpartition('/')
-    mirror = f'test/{folder}/test_{name}'
-    also = next(tests for start, tests in TESTS.items() if module.startswith(start))
-    if not (ROOT / mirror).exists():
-        return list(also)
-    return [mirror] if quick else list(dict.fromkeys([mirror, *also]))
-
-
 def _pytest(tree: Path, arguments: list[str]) -> int:
     """Run pytest in this process, whose words go to a file; returns its exit code."""
     import pytest
@@ -104,7 +84,7 @@ def _pytest(tree: Path, arguments: list[str]) -> int:
     os.close(words)
     try:
         return int(pytest.main(
-            ['-x', '-q', '-p', 'no:cacheprovider', '-m', 'not processes', *arguments]))
+            ['-x', '-q', '-p', 'no:cacheprovider', *arguments]))
     except BaseException:
         traceback.print_exc()
         raise
@@ -119,7 +99,7 @@ def _run_here(tree: Path, module: str, tests: list[str], patience: int) -> int:
     """Run the tests of a module in this process, with what imports it loaded anew."""
     resource.setrlimit(resource.RLIMIT_CPU, (patience, patience + 1))
     forget(_DEPENDENTS.get(str((tree / module).resolve()), set()))
-    return _pytest(tree, tests)
+    return _pytest(tree, ['-m', markers_of(module), *tests])
 
 
 def run(tree: Path, module: str, tests: list[str], patience: int) -> tuple[str, float]:
@@ -170,7 +150,7 @@ def _patience(tree: Path, module: str, tests: list[str]) -> int:
 def tried(mutant: Mutant, quick: bool) -> Outcome:
     """Run the tests of a mutant, in this worker's copy of the tree."""
     tree = Path(os.environ['MUTANT_TREE'])
-    file, tests = tree / mutant.module, tests_of(mutant.module, quick)
+    file, tests = tree / mutant.module, tests_of(ROOT, mutant.module, quick)
     patience = _patience(tree, mutant.module, tests)
     source = (ROOT / mutant.module).read_text(encoding='utf-8')
     begin = time.monotonic()
@@ -185,10 +165,11 @@ def tried(mutant: Mutant, quick: bool) -> Outcome:
 def _begin_worker(folder: str, tests: list[str]) -> None:
     """Copy the tree, with what was compiled, and load it and its tests."""
     tree = Path(tempfile.mkdtemp(dir=folder))
-    for part in ('sysid_ros', 'test', 'docs', 'config', 'examples', 'launch'):
-        shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns('*.pyc'))
-    for part in ('pyproject.toml', 'setup.cfg', 'package.xml'):
-        shutil.copy(ROOT / part, tree / part)
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns('*.pyc'))
+        elif (ROOT / part).exists():
+            shutil.copy(ROOT / part, tree / part)
     os.environ['MUTANT_TREE'] = str(tree)
     # A source of the same second and size would be taken for the one that was compiled.
     sys.dont_write_bytecode = True
@@ -223,7 +204,7 @@ def survey(
             mutant = Mutant(**entry['mutant'])
             known[mutant] = Outcome(mutant, entry['outcome'], entry['seconds'])
     left = [mutant for mutant in asked if mutant not in known]
-    tests = sorted({test for mutant in left for test in tests_of(mutant.module, quick)})
+    tests = sorted({test for mutant in left for test in tests_of(ROOT, mutant.module, quick)})
     # Unlike a pool of multiprocessing, this one says when a worker cannot begin.
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(
             processes, multiprocessing.get_context('spawn'), _begin_worker,
@@ -240,24 +221,26 @@ def survey(
     return [known[mutant] for mutant in asked]
 
 
-def report(outcomes: list[Outcome]) -> list[dict[str, object]]:
-    """Print a table by module; returns the figures."""
+def report(outcomes: list[Outcome], equivalent: set[Key]) -> list[dict[str, Any]]:
+    """Print a table by module; returns the figures, for which equivalent mutants do not count."""
     counts: dict[str, Counter[str]] = {}
+    left = []
     for outcome in outcomes:
-        counts.setdefault(outcome.mutant.module, Counter())[outcome.outcome] += 1
-    print(f'{"module":55} {"mutants":>8} {"killed":>7} {"survived":>9}')
+        survived, module = outcome.outcome == 'survived', outcome.mutant.module
+        known = survived and key_of(outcome.mutant, ROOT) in equivalent
+        counts.setdefault(module, Counter())['equivalent' if known else outcome.outcome] += 1
+        if not known:
+            left.append((module, survived))
+    print(f'{"module":55} {"mutants":>8} {"killed":>7} {"equivalent":>11} {"survived":>9}')
     for module, count in sorted(counts.items()):
-        print(f'{module:55} {count.total():8} {count.total() - count["survived"]:7} '
+        killed = count['killed'] + count['too slow']
+        print(f'{module:55} {count.total():8} {killed:7} {count["equivalent"]:11} '
               f'{count["survived"]:9}')
-    survived = sum(count['survived'] for count in counts.values())
-    # Without a bar: what survives is looked at by people, since some changes mean nothing.
-    return [{
-        'name': f'mutants, {len(outcomes)} of safety, evaluation and release: survived',
-        'value': 100.0 * survived / max(len(outcomes), 1), 'unit': '%', 'bar': None, 'ok': True}]
+    return figures(left)
 
 
-def main() -> None:
-    """Try a sample of mutants, and print one JSON line last."""
+def main() -> int:
+    """Try a sample of mutants, and print one JSON line last; returns the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument('--modules', nargs='*', default=list(MODULES), help='files, as patterns')
@@ -266,16 +249,24 @@ def main() -> None:
     parser.add_argument('--processes', type=int, default=2)
     parser.add_argument('--quick', action='store_true', help=(
         'run only the tests that mirror a module; others may kill what survives'))
+    parser.add_argument('--gate', action='store_true', help='end with 1 where a bar is missed')
     parser.add_argument('--journal', type=Path, help='outcomes, which are not tried again')
+    parser.add_argument(
+        '--equivalent', type=Path, default=ROOT / 'benchmarks' / 'equivalent_mutants.jsonl',
+        help='mutants that mean nothing, with the reasons (%(default)s)')
     parser.add_argument('--list', action='store_true', help='count mutants, and try none')
     asked = parser.parse_args()
     sample = chosen(asked.modules, asked.sample, asked.seed)
     if asked.list:
         for module, count in sorted(Counter(mutant.module for mutant in sample).items()):
             print(f'{module:55} {count:6}')
-        return
-    print(json.dumps(report(survey(sample, asked.journal, asked.processes, asked.quick))))
+        return 0
+    equivalent = equivalent_mutants(asked.equivalent)
+    found = report(
+        survey(sample, asked.journal, asked.processes, asked.quick), equivalent)
+    print(json.dumps(found))
+    return int(asked.gate and not all(figure['ok'] for figure in found))
 
 
 if __name__ == '__main__':
-    main()
+    sys.exit(main())
