@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 # Where Linux keeps named semaphores, and what comes before their names there.
-_FOLDER, _PREFIX = Path('/dev/shm'), 'sem.'
+_FOLDER, _PREFIX = Path('/dev/shm'), 'sem.'  # noqa: S108 (no file of ours)
 _SUFFIX = '_mutex'
 _LOCKS = f'fastdds_port*{_SUFFIX}'
 # Fast DDS checks a port for up to a second while it holds the lock.
