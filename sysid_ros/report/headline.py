@@ -15,12 +15,26 @@ from sysid_ros.report.tables import number
 _CARRIES = 0.01
 # Gains nearer to one would be rounded to it.
 _ALIKE = 0.05
+# An error above this part of the torque's own spread about its mean is that of a constant.
+_CONSTANT = 0.9
 
 
 def gain(prediction: TorquePrediction) -> float:
     """By how much the error is smaller than that of the prior; NaN where that means nothing."""
     own, prior = prediction.candidate.relative_error, prediction.prior.relative_error
-    return prior / own if own > 0.0 else float('nan')
+    return prior / own if own > 0.0 and not is_constant(prediction) else float('nan')
+
+
+def is_constant(prediction: TorquePrediction) -> bool:
+    """Whether the mean of every joint's torque would predict as well: a robot that stood still.
+
+    A description that is off by a constant there makes any gain, and none of it is about motion.
+    """
+    if prediction.spread is None:
+        return False
+    rows, rms = prediction.candidate.rows, prediction.candidate.rms_per_joint
+    error, spread = (float(np.sum(rows * part**2)) for part in (rms, prediction.spread))
+    return bool(error > 0.0) and error >= _CONSTANT**2 * spread
 
 
 def worst_joint(prediction: TorquePrediction) -> int | None:
@@ -59,7 +73,9 @@ def _gain(rows: str, prediction: TorquePrediction) -> str:
         'On the motion that was fitted (none was kept to judge by)')
     times = gain(prediction)
     compared = ''
-    if np.isfinite(times):
+    if is_constant(prediction):
+        compared = ', no nearer than a constant would be, which is no evidence for the model'
+    elif np.isfinite(times):
         compared = f', {_beside(times)} the description before the fit ({percent(prior)})'
     said = f'the simulated {prediction.what}' if prediction.what == 'motion' else 'the torque'
     return f'{motion} {said} is {percent(own)} off{compared}.'
@@ -80,8 +96,8 @@ def _worst(prediction: TorquePrediction) -> str:
         return f'No joint has a {prediction.what} to compare with.'
     own, prior = (
         errors.relative_per_joint[joint] for errors in (prediction.candidate, prediction.prior))
-    return (f'The worst joint is {prediction.joint_names[joint]}: {percent(own)} off, '
-            f'{percent(prior)} before.')
+    before = '' if is_constant(prediction) else f', {percent(prior)} before'
+    return f'The worst joint is {prediction.joint_names[joint]}: {percent(own)} off{before}.'
 
 
 def _known(estimate: Estimate) -> str:

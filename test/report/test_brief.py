@@ -22,7 +22,7 @@ def said(verdict):
         relative_per_joint=np.array([0.5, 0.6]), rms_per_joint=np.array([5.0, 3.0]),
         relative_error=0.54)
     prediction = SimpleNamespace(
-        what='torque', joint_names=('elbow', 'wrist'), candidate=errors, prior=before)
+        what='torque', spread=None, joint_names=('elbow', 'wrist'), candidate=errors, prior=before)
     estimate = Estimate.load(finished_run() / 'estimate.json')
     return verdict_text(verdict, {'held-out': prediction}, estimate)
 

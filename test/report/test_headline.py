@@ -8,12 +8,13 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.report.headline import gain, headline, percent, worst_joint
 
 
-def prediction(errors, sizes, prior=None, overall=0.1, prior_overall=0.4, rows=100):
+def prediction(errors, sizes, prior=None, overall=0.1, prior_overall=0.4, rows=100,
+               spread=None):
     """Errors of joints, relative to torques of some sizes."""
     errors, sizes = np.array(errors), np.array(sizes)
     prior = np.ones(len(errors)) if prior is None else np.array(prior)
     return SimpleNamespace(
-        what='torque', joint_names=tuple(f'joint_{k}' for k in range(len(errors))),
+        what='torque', spread=spread, joint_names=tuple(f'joint_{k}' for k in range(len(errors))),
         candidate=SimpleNamespace(
             relative_per_joint=errors, rms_per_joint=errors * sizes, relative_error=overall,
             rows=np.full(len(errors), rows)),
@@ -47,6 +48,22 @@ def test_a_model_that_is_as_good_as_the_description_is_not_said_to_be_one_time_b
     alike = prediction([0.5], [1.0], overall=0.0088, prior_overall=0.0087)
     estimate = Estimate.load(finished_run() / 'estimate.json')
     assert '0.88 % off, as far as the description' in headline({'training': alike}, estimate)[0]
+
+
+def test_a_robot_that_stood_still_is_not_said_to_have_gained_anything():
+    # Errors of 0.01 N·m about torques that vary by 0.01 N·m: a constant is as near.
+    still = prediction(
+        [0.01], [1.0], [0.73], overall=0.01, prior_overall=0.73, spread=np.array([0.01]))
+    estimate = Estimate.load(finished_run() / 'estimate.json')
+    first, second, _ = headline({'held-out': still}, estimate)
+    assert first == (
+        'On motion that was not fitted the torque is 1 % off, no nearer than a constant would be, '
+        'which is no evidence for the model.')
+    assert second == 'The worst joint is joint_0: 1 % off.'
+    assert np.isnan(gain(still))
+    moved = prediction(
+        [0.01], [1.0], [0.73], overall=0.01, prior_overall=0.73, spread=np.array([0.8]))
+    assert '73 times less' in headline({'held-out': moved}, estimate)[0]
 
 
 def test_without_torque_nothing_is_claimed():
