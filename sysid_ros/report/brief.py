@@ -17,11 +17,7 @@ from sysid_ros.report.headline import headline
 from sysid_ros.report.remark_groups import grouped_remarks
 from sysid_ros.report.report_source import HELD_OUT, TRAINING
 from sysid_ros.report.summary import errors_table, strengths
-
-#: Most characters of a line.
-WIDTH = 100
-# Cells of a table stand two spaces apart.
-_TABLE = re.compile(r'\S {2,}\S|-{10}')
+from sysid_ros.report.tables import WIDTH
 
 
 def brief_summary(evaluation: Evaluation, comparison: Comparison | None = None) -> str:
@@ -108,7 +104,7 @@ def remarks_text(verdict: Verdict, joint_names: Sequence[str]) -> str:
 
 
 def wrapped(text: str) -> str:
-    """Text whose sentences are broken at a hundred characters; tables stay as they are.
+    """Text whose lines are broken at a hundred characters, which those of tables do not reach.
 
     Args:
         text: Lines; what follows a break is indented by two more.
@@ -116,7 +112,7 @@ def wrapped(text: str) -> str:
     lines = []
     for line in text.split('\n'):
         indent = ' ' * (len(line) - len(line.lstrip()) + 2)
-        if len(line) <= WIDTH or _TABLE.search(line.strip()):
+        if len(line) <= WIDTH:
             lines.append(line)
         else:
             lines += textwrap.wrap(

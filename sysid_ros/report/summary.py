@@ -33,6 +33,8 @@ from sysid_ros.robot.parameters import ParameterSet
 _WIDTH = 96
 # Fewer recordings say little of how much others would disagree.
 _FEW = 4
+# An RMS of torque below this, in [N·m] or [N], is what rounding leaves of none.
+_ROUNDING = 1e-12
 
 
 def summary(
@@ -106,7 +108,7 @@ def errors_table(predictions: Mapping[str, TorquePrediction]) -> str:
             row += [
                 percent(prediction.candidate.relative_per_joint[joint]),
                 percent(prediction.prior.relative_per_joint[joint]),
-                f'{prediction.candidate.rms_per_joint[joint]:.4g}',
+                _rms(prediction.candidate.rms_per_joint[joint]),
             ]
         rows.append(row)
     total = ['all']
@@ -116,6 +118,11 @@ def errors_table(predictions: Mapping[str, TorquePrediction]) -> str:
             percent(prediction.prior.relative_error), '',
         ]
     return f'{shown[0][1].heading}\n{table(header, [*rows, total])}'
+
+
+def _rms(value: float) -> str:
+    """An RMS with four digits; rounding errors, as of a joint without torque, are zero."""
+    return '0' if value < _ROUNDING else f'{value:.4g}'
 
 
 def _verdict(verdict: Verdict) -> str:
