@@ -43,6 +43,8 @@ class Outcome:
         figures: Numbers for programs.
         kept: Further files of the fit that belong into the report, and what each shows.
         drawn: Figures to draw, by file: what each shows in words, and as plain numbers.
+        course: What was done with the robot, in words; as of an arm whose torques are measured
+            where left out.
     """
 
     robot: str
@@ -52,6 +54,7 @@ class Outcome:
     figures: Mapping[str, Any]
     kept: Mapping[str, str]
     drawn: Mapping[str, tuple[str, JointStrips]]
+    course: str = DemonstrationSection.model_fields['course'].default
 
     @property
     def met(self) -> bool:
@@ -93,7 +96,7 @@ class Outcome:
         section = DemonstrationSection(
             met=self.met, errors=list(self.errors), checks=list(self.checks), links=[
                 Neighbour(file=name, text=what) for name, what in words.items()
-                if (out / name).is_file()])
+                if (out / name).is_file()], course=self.course)
         note = write_document(out, Report.model_construct(
             kind='demonstration', name=folder.name, robot=self.robot, sections=[section]), _NAME)
         return f'{text}\n\n{note or f"The report is {out}/report_{_NAME}.html"}'

@@ -33,6 +33,8 @@ def test_it_leaves_a_page_that_links_to_what_is_beside_it(folder):
     there = folder / 'report'
     shown = Report.load(there / 'report_demo.json').sections[0]
     assert shown.met and shown.errors[0].unit == 'mrad'
+    assert 'without torque sensors' in shown.course
+    assert 'without torque sensors' in (there / 'report_demo.html').read_text()
     linked = {link.file for link in shown.links}
     assert {'report.html', 'identified.xml', 'motion_held_out.png'} <= linked
     assert all((there / file).is_file() for file in linked)

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from lxml import etree
 
+from sysid_ros.demo.folder import ROBOTS
 from sysid_ros.nodes.sysid_nodes import KINDS, arguments_of_nodes
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
@@ -335,9 +336,10 @@ def test_parameters_of_a_robot_are_those_of_the_nodes(file):
         parse_settings(settings_of(name), given, f'{file}: {name}')
 
 
-def test_parameters_of_the_demo_are_those_of_the_nodes():
+@pytest.mark.parametrize('folder', ROBOTS.values())
+def test_parameters_of_the_demo_are_those_of_the_nodes(folder):
     executables = {'true_model_controller': 'computed_torque_controller'}
-    for name, parameters in parameters_in(CONFIG / 'demo' / 'nodes.yaml'):
+    for name, parameters in parameters_in(CONFIG / folder / 'nodes.yaml'):
         given = {key: tuple(value) if isinstance(value, list) else value
                  for key, value in parameters.items()}
         parse_settings(settings_of(executables.get(name, name)), given, name)

@@ -52,9 +52,10 @@ class DemonstrationSection(Section):
 
     Attributes:
         met: Whether everything is as it should be.
-        errors: Errors of torque and of tracking.
+        errors: Errors by each set of parameters.
         checks: What should be, and whether it is.
         links: Files beside the page.
+        course: What was done with the robot, in words.
     """
 
     section: Literal['demonstration'] = 'demonstration'
@@ -63,6 +64,10 @@ class DemonstrationSection(Section):
     errors: list[DemonstratedError]
     checks: list[DemonstratedCheck]
     links: list[Neighbour]
+    course: str = (
+        'A simulated robot whose true parameters differ from its description was excited, '
+        "identified, and controlled by each of three sets of parameters. The truth's bars are "
+        'what sensors and filters leave of any model.')
 
     def figures(self) -> dict[str, Figure]:
         """Bars of every error."""
