@@ -8,12 +8,18 @@ import pytest
 from pydantic import ValidationError
 
 from support.report_runs import HOSTILE, forget_numbers, planned_motion, rename_everything
-from sysid_ros.demo.report import TORQUE_BAR, TRACKING_BAR, DemonstrationResults, _section
+from sysid_ros.demo.report import (
+    TORQUE_BAR,
+    TRACKING_BAR,
+    DemonstrationResults,
+    _checks,
+    _errors,
+)
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.files import load_excitation
 from sysid_ros.report import page
 from sysid_ros.report.report import Report
-from sysid_ros.report.sections.demonstration import Neighbour
+from sysid_ros.report.sections.demonstration import DemonstrationSection, Neighbour
 from sysid_ros.settings import parse_settings
 
 pytest.importorskip('plotly', reason='the page is drawn by plotly')
@@ -39,7 +45,9 @@ def motion_report():
 def demonstration(links=()):
     return Report.model_construct(
         kind='demonstration', name='demo', robot='arm',
-        sections=[_section(RESULTS, FIGURES, True, list(links))])
+        sections=[DemonstrationSection(
+            met=True, errors=_errors(FIGURES), checks=_checks(RESULTS, FIGURES),
+            links=list(links))])
 
 
 def changed(shown, change):
