@@ -20,6 +20,7 @@ from importlib.metadata import version as _installed
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sysid_ros.api.motion import excite
     from sysid_ros.api.recording import Recording
     from sysid_ros.api.run import ParameterEstimate, Run
     from sysid_ros.api.verbs import export, fit, payload, validate
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
     from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
     from sysid_ros.evaluation.verdict import Verdict
+    from sysid_ros.excitation.excitation import Excitation
     from sysid_ros.robot.model import RobotModel
     from sysid_ros.runs.validation import Validation
 
@@ -41,6 +43,7 @@ __all__ = [
     'ConfigurationError',
     'Estimate',
     'EstimationError',
+    'Excitation',
     'Knowledge',
     'ModelError',
     'ParameterEstimate',
@@ -54,6 +57,7 @@ __all__ = [
     'SysidError',
     'Validation',
     'Verdict',
+    'excite',
     'export',
     'fit',
     'payload',
@@ -62,6 +66,7 @@ __all__ = [
 
 # Where each public name is, the same as checkers read above.
 _MODULES = {
+    'api.motion': ('excite',),
     'api.recording': ('Recording',),
     'api.run': ('ParameterEstimate', 'Run'),
     'api.verbs': ('export', 'fit', 'payload', 'validate'),
@@ -71,6 +76,7 @@ _MODULES = {
     'estimation.estimate': ('Estimate', 'Knowledge', 'Status'),
     'estimation.payload.payload_estimate': ('PayloadEstimate',),
     'evaluation.verdict': ('Verdict',),
+    'excitation.excitation': ('Excitation',),
     'robot.model': ('RobotModel',),
     'runs.validation': ('Validation',),
 }
