@@ -58,6 +58,7 @@ def _check_finite(data: Any, where: str) -> None:
             raise ConfigurationError(
                 'a number is not finite', where=f'{where}: {dotted(path)}', found=number,
                 allowed='finite numbers',
+                fix='Write a number, or leave the key out for its default',
             )
 
 
@@ -169,6 +170,7 @@ def load_yaml(path: str | Path, *, missing: str = 'Correct the path') -> dict[st
         raise ConfigurationError(
             'the file is too large', where=str(path), found=f'{size} bytes',
             allowed=f'{MAX_YAML_BYTES} bytes',
+            fix='Name the settings file, and not a recording',
         )
     return parse_yaml(text, str(path))
 
@@ -191,6 +193,7 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
         raise ConfigurationError(
             'the text is too long', where=where, found=f'{len(text)} characters',
             allowed=f'{MAX_YAML_BYTES}',
+            fix='Hand over settings, and not a recording',
         )
     if _XML.match(text):
         raise ConfigurationError(

@@ -1,4 +1,7 @@
-"""Errors of names and files: what is near, and what hinders."""
+"""Errors of names and files: what is near, and what hinders; and that all say what to do."""
+
+import ast
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +12,15 @@ from sysid_ros.errors import (
     nearest_file,
     unreadable,
 )
+
+PACKAGE = Path(__file__).resolve().parents[1] / 'sysid_ros'
+# What reads files, options and arrays that people write.
+READ = ('cli', 'recording/table', 'recording/guess', 'recording/processing', 'robot/description')
+READ_FILES = (
+    'api/recording.py', 'api/verbs.py', 'mechanics/configuration.py', 'recording/description.py',
+    'recording/transmission_settings.py', 'robot/locks.py', 'robot/loops.py', 'robot/model.py',
+    'robot/rotors.py', 'runs/guessed_source.py', 'runs/sources.py')
+ERRORS = ('SysidError', 'ConfigurationError', 'ModelError', 'RecordingError', 'EstimationError')
 
 
 def opened(path):
@@ -51,3 +63,20 @@ def test_a_folder_and_bytes_are_no_text_and_called_so(tmp_path):
     assert 'it is no file (found a folder)' in opened(tmp_path)
     (tmp_path / 'image').write_bytes(b'ab\xff')
     assert 'it is no text in UTF-8 (found the byte 0xff)' in opened(tmp_path / 'image')
+
+
+def raised():
+    """Errors that the program raises where people's files, options and arrays are read."""
+    for path in sorted(path for part in READ for path in (PACKAGE / part).rglob('*.py')) + [
+            PACKAGE / name for name in READ_FILES]:
+        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+            if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)):
+                continue
+            if getattr(node.exc.func, 'id', '') in ERRORS:
+                yield pytest.param(node.exc, id=f'{path.relative_to(PACKAGE)}:{node.lineno}')
+
+
+@pytest.mark.parametrize('call', list(raised()))
+def test_what_people_write_is_refused_with_what_to_do(call):
+    assert {'fix', None}.intersection(keyword.arg for keyword in call.keywords), (
+        'add fix=, an imperative clause with the line or the option to write')

@@ -326,13 +326,15 @@ def _table(name: str, values: ArrayLike, dimensions: int = 2) -> np.ndarray:
     except (TypeError, ValueError) as error:
         raise RecordingError(
             f'{name} is no array of numbers: {error}', where='Recording',
-            allowed=f'numbers of shape {allowed}') from error
+            allowed=f'numbers of shape {allowed}',
+            fix='Convert it with numpy.asarray(…, dtype=float)') from error
     if dimensions == 2 and table.ndim == 1:
         table = table[:, None]
     if table.ndim != dimensions:
         raise RecordingError(
             f'{name} has the wrong shape', where='Recording', found=np.shape(values),
-            allowed=allowed)
+            allowed=allowed,
+            fix='Time comes first, a column for each joint; transpose an array with .T')
     return table
 
 
@@ -366,7 +368,8 @@ def _columns(columns: Columns, joints: Sequence[str] | None) -> list[str | int]:
             return [columns]
         raise RecordingError(
             'one column cannot be that of several joints', where='Recording', found=repr(columns),
-            allowed="a pattern such as 'q_{joint}', or a list of columns")
+            allowed="a pattern such as 'q_{joint}', or a list of columns",
+            fix="Name one for each joint, as position=['q1', 'q2']")
     return [columns.replace(_JOINT, joint) for joint in joints]
 
 

@@ -100,7 +100,8 @@ def _kept_to_judge_by(
     if validation is not None and holdout is not None:
         raise ConfigurationError(
             'a fit is judged by a part of its recordings or by another one', where='fit(…)',
-            found='holdout and validation', allowed='one of them')
+            found='holdout and validation', allowed='one of them',
+            fix='Leave out holdout')
     if validation is None and not folds and holdout is None:
         return _HOLDOUT
     return holdout

@@ -99,7 +99,9 @@ def answered(
         except SysidError as error:
             if not (told and sys.stdin.isatty()):
                 raise
-            raise ConfigurationError(f'with what was answered: {error}') from error
+            raise ConfigurationError(
+                f'with what was answered: {error}',
+                fix='Run it again, with other answers') from error
 
 
 def write_and_tell(output: Path, text: str, findings: Sequence[Finding]) -> None:

@@ -114,7 +114,9 @@ def _record(options: argparse.Namespace) -> RecordingCheck:
 
     def recorded() -> Identification:
         if not (folder / SETTINGS).is_file():
-            raise RecordingError('nothing is recorded yet', where=str(folder))
+            raise RecordingError(
+                'nothing is recorded yet', where=str(folder),
+                fix='Wait for the first message, or name a topic that is published')
         return load_source(folder)
 
     process = begin(

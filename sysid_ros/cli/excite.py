@@ -201,6 +201,7 @@ def _require_joints(path: Path, found: tuple[str, ...], allowed: tuple[str, ...]
         raise ConfigurationError(
             'the motion is one of another robot', where=str(path), found=', '.join(found),
             allowed=', '.join(allowed),
+            fix='Name a motion that was planned with this settings file',
         )
 
 
@@ -208,7 +209,9 @@ def _create(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigurationError(f'cannot be written: {error}', where=str(folder)) from error
+        raise ConfigurationError(
+            f'cannot be written: {error}', where=str(folder),
+            fix='Name another folder with -o') from error
 
 
 def _require_rate(rate: float, excitation: Excitation) -> None:
@@ -217,6 +220,7 @@ def _require_rate(rate: float, excitation: Excitation) -> None:
         raise ConfigurationError(
             'the table would be too coarse to play', where='--rate', found=f'{rate:g} Hz',
             allowed=f'{least:.3g} Hz or more',
+            fix=f'Say --rate {np.ceil(least):.0f}, or leave it out',
         )
 
 

@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> ExitCode:
     if not 0.0 < options.listen <= _LONGEST:
         raise ConfigurationError(
             'cannot be used', where='--listen', found=options.listen,
-            allowed=f'above 0, at most {_LONGEST:g} s')
+            allowed=f'above 0, at most {_LONGEST:g} s',
+            fix='Say --listen 3')
     output = output_file(options, Path('nodes.yaml'))
     graph = read_graph(options.listen)
     guess = answered(

@@ -82,7 +82,8 @@ def _write_layout(path: Path, robot: RobotModel, namespace: str) -> None:
         path.write_text(plotjuggler_layout(robot.joint_names, namespace), encoding='utf-8')
     except OSError as error:
         raise ConfigurationError(
-            f'cannot be written: {error.strerror or error}', where=str(path)) from error
+            f'cannot be written: {error.strerror or error}', where=str(path),
+            fix='Name a file in a folder that exists, as --plotjuggler layout.xml') from error
     print(f'Written to {path}')
 
 

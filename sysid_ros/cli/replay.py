@@ -40,6 +40,7 @@ def run(options: argparse.Namespace) -> NoReturn:
         raise ConfigurationError(
             'nothing can be played at this rate', where='--rate', found=options.rate,
             allowed=f'above 0 and at most {_FASTEST:g}',
+            fix='Say --rate 1',
         )
     # A bag that cannot be replayed is refused before anything is published, and without ROS.
     topics = joint_state_topics(options.bag, options.topic)

@@ -113,7 +113,8 @@ def _require_allowed(options: argparse.Namespace) -> None:
     if options.campaign and not 1 <= options.most_motions <= 100:
         raise ConfigurationError(
             'cannot be used', where='--most-motions', found=options.most_motions,
-            allowed='1 to 100')
+            allowed='1 to 100',
+            fix='Say --most-motions 5')
     for name, least, most in (
         ('speed', 0.0, 1.0), ('first_pass', 0.0, 1.0), ('shadow', 0.0, 600.0),
         ('patience', 0.0, 3600.0), ('accuracy', 0.0, 1.0), ('base_accuracy', 0.0, 1.0),
@@ -124,4 +125,5 @@ def _require_allowed(options: argparse.Namespace) -> None:
                 (least < value if above else least <= value) and value <= most):
             raise ConfigurationError(
                 'cannot be used', where=f'--{name.replace("_", "-")}', found=value,
-                allowed=f'{"above" if above else "from"} {least:g}, at most {most:g}')
+                allowed=f'{"above" if above else "from"} {least:g}, at most {most:g}',
+                fix=f'Say a number, as --{name.replace("_", "-")} {most:g}')

@@ -222,6 +222,7 @@ class RobotSettings(StrictSettings):
                 'the robot needs exactly one description', where='robot',
                 found='none' if self.urdf is None else 'description and urdf',
                 allowed='the key urdf or description',
+                fix='Write robot: {urdf: robot.urdf}',
             )
         return self
 

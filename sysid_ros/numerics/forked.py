@@ -121,7 +121,7 @@ def forked_map(compute: Callable[[int], Arrays], count: int) -> list[Arrays]:
     """
     helpers = min(processors(), count) - 1
     if helpers < 1 or count > _MOST:
-        return [_told(compute, number, number, count) for number in range(count)]
+        return [_computed(compute, number, number, count) for number in range(count)]
     queue, write = os.pipe()
     os.write(write, b''.join(number.to_bytes(_BYTES) for number in reversed(range(count))))
     os.close(write)
@@ -144,7 +144,7 @@ def forked_map(compute: Callable[[int], Arrays], count: int) -> list[Arrays]:
             while item := os.read(queue, _BYTES):
                 # Numbers are taken from the last one down.
                 number = int.from_bytes(item)
-                found[number] = _told(compute, number, count - 1 - number, count)
+                found[number] = _computed(compute, number, count - 1 - number, count)
         except Exception:  # noqa: S110  # it comes again below, unless one before it has one
             pass
         for other in others:
@@ -152,7 +152,7 @@ def forked_map(compute: Callable[[int], Arrays], count: int) -> list[Arrays]:
     return [found[number] if number in found else compute(number) for number in range(count)]
 
 
-def _told(compute: Callable[[int], Arrays], number: int, done: int, count: int) -> Arrays:
+def _computed(compute: Callable[[int], Arrays], number: int, done: int, count: int) -> Arrays:
     tell(done, count)
     return compute(number)
 

@@ -62,6 +62,7 @@ class TimeSettings(StrictSettings):
             raise ConfigurationError(
                 'the time needs exactly one source', where='time',
                 found=', '.join(given) or 'none', allowed='one of rate, column, array',
+                fix='Write time: {column: t}, or time: {rate: 500} where rows have no stamps',
             )
         if self.nanoseconds is not None and (self.rate is not None or self.unit != 's'):
             raise ConfigurationError(

@@ -98,13 +98,16 @@ class Channel:
 
     def _check_stamps(self) -> None:
         if not np.isfinite(self.t).all():
-            raise RecordingError('a stamp is not finite', where=self.where)
+            raise RecordingError(
+                'a stamp is not finite', where=self.where,
+                fix='Remove the rows whose stamp is NaN or infinite')
         steps = np.diff(self.t)
         if (steps <= 0).any():
             at = int(np.argmax(steps <= 0))
             raise RecordingError(
                 'stamps are not strictly increasing', where=self.where,
                 found=f'{self.t[at + 1]:.6f} s after {self.t[at]:.6f} s',
+                fix='Sort the rows by their stamps, and remove the second of two with the same',
             )
 
     def _check_values(self) -> None:
@@ -116,6 +119,7 @@ class Channel:
             raise RecordingError(
                 f'the {self.quantity} of joint {self.names[column]!r} is not finite',
                 found=f'{self.values[row, column]} at {self.t[row]:.6f} s',
+                fix='Remove the row, or leave the cell empty',
             )
 
 

@@ -29,6 +29,7 @@ class TransmissionSettings(StrictSettings):
             raise ConfigurationError(
                 'the transmission needs exactly one form', where='transmission',
                 allowed='motor_per_joint or ratios',
+                fix='Write ratios: [100.0, 100.0], or motor_per_joint where motors are coupled',
             )
         return self
 

@@ -97,7 +97,8 @@ def _position(described: DescribedRobot, name: str, given: float | None) -> floa
         return described.held.get(name, float(np.clip(0.0, lower, upper)))
     if not np.isfinite(given):
         raise ModelError(
-            'the locked position is not finite', where=f'locked_joints.{name}', found=given)
+            'the locked position is not finite', where=f'locked_joints.{name}', found=given,
+            fix=f'Write robot: {{locked_joints: {{{name}: 0.0}}}}')
     return float(given)
 
 

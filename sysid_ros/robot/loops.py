@@ -185,7 +185,9 @@ def with_loops(
             passive joint is there, or the loops are closed already.
     """
     if robot.loops is not None:
-        raise ModelError('the loops of the robot are closed already', where=robot.name)
+        raise ModelError(
+            'the loops of the robot are closed already', where=robot.name,
+            fix='Name the loops once, in the MJCF or in robot: {loops: loops.yaml}')
     names = robot.joint_names
     driven = {robot.joint_index(name) for name in (*actuated, *robot.base_joints)}
     if not closures:
@@ -199,7 +201,9 @@ def with_loops(
             found=', '.join(names), fix='List only the joints with motors as actuated',
         )
     if not driven:
-        raise ModelError('no joint is driven', where=robot.name, allowed=', '.join(names))
+        raise ModelError(
+            'no joint is driven', where=robot.name, allowed=', '.join(names),
+            fix='Name those with a drive in the file of the loops, actuated: [joint_1]')
     _check_names(robot, closures)
     start = np.zeros(len(names))
     for name, position in (assembly or {}).items():
@@ -250,7 +254,8 @@ def _check_names(robot: RobotModel, closures: Sequence[LoopClosure]) -> None:
     for closure in closures:
         if closure.name in seen:
             raise ModelError(
-                'two closures have the same name', where='closures', found=repr(closure.name))
+                'two closures have the same name', where='closures', found=repr(closure.name),
+                fix='Give each closure a name of its own')
         seen.add(closure.name)
         known = {link.name for link in (*robot.links, *robot.base_links)} | {WORLD}
         for link in closure.links:

@@ -298,8 +298,9 @@ class RobotModel(CachesValues):
             ModelError: There is no such body; geared rotors are not in Pinocchio's model.
         """
         if body not in {link.body for link in self.links}:
-            raise ModelError('there is no such body', found=repr(body),
-                             allowed=', '.join(self.body_names))
+            raise ModelError(
+                'there is no such body', found=repr(body), allowed=', '.join(self.body_names),
+                fix=did_you_mean(body, self.body_names) or 'A body is called as its first link')
         return int(np.flatnonzero(~self.tree.massless)[self.body_names.index(body)]) + 1
 
     def with_rotors(self, rotors: Sequence[GearedRotor]) -> RobotModel:
@@ -346,6 +347,8 @@ class RobotModel(CachesValues):
             raise ModelError(
                 'there is no such link', found=repr(link),
                 allowed=', '.join(f.name for f in model.frames if f.type == pin.FrameType.BODY),
+                fix=did_you_mean(link, [f.name for f in model.frames])
+                    or 'Name a link of the description',
             )
         frame = model.frames[model.getBodyId(link)]
         return parent_joint(frame) - 1, frame.placement.homogeneous
@@ -379,5 +382,6 @@ def _checked_gravity(gravity: Sequence[float] | None, described: DescribedRobot)
         raise ModelError(
             'gravity is not a vector', where='gravity', found=gravity,
             allowed='three finite numbers in m/s²',
+            fix='Write robot: {gravity: [0.0, 0.0, -9.81]}',
         )
     return vector

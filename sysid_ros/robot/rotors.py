@@ -50,11 +50,15 @@ class GearedRotor:
                 raise ModelError(
                     'the numbers do not fit', where=f'rotor {self.name!r}: {field}',
                     found=getattr(self, field), allowed=f'{length} finite numbers',
+                    fix=f'Write {field}: {[0.0] * length}, with its numbers',
                 )
             object.__setattr__(self, field, tuple(values.tolist()))
         if not np.isfinite(self.ratio):
             raise ModelError(
-                'the gear ratio is not finite', where=f'rotor {self.name!r}', found=self.ratio
+                'the gear ratio is not finite', where=f'rotor {self.name!r}', found=self.ratio,
+                fix='Write the turns of the rotor per turn of the joint, as ratio: 100.0',
             )
         if not any(self.axis):
-            raise ModelError('the rotor has no axis', where=f'rotor {self.name!r}', found=self.axis)
+            raise ModelError(
+                'the rotor has no axis', where=f'rotor {self.name!r}', found=self.axis,
+                fix='Write its direction in the frame of the link, as axis: [0, 0, 1]')

@@ -341,7 +341,9 @@ def prepare(
     with RevisionStore(store) as revisions:
         current = revisions.current()
         if current is None:
-            raise ReleaseError('the store is empty', where=str(store))
+            raise ReleaseError(
+                'the store is empty', where=str(store),
+                fix='Commit the description first, or start the model server, which does')
         preparation = Preparation(fit, content, current)
         if not preparation.is_current:
             revisions.require_base(fit.base)

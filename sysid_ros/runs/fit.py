@@ -171,5 +171,6 @@ def _recommended(comparison: Comparison) -> Evaluation:
         raise EstimationError(
             comparison.reason.rstrip('.'),
             found='; '.join(f'{name}: {why}' for name, why in comparison.failures.items()),
+            fix='Name one estimator, as --estimator entropic',
         )
     return comparison.recommended.evaluation

@@ -163,7 +163,8 @@ class GuessedLimits:
             if name not in ('lower', 'upper') and not value > 0.0:
                 raise ConfigurationError(
                     'is no limit that a motion could keep', where=f'--{name}', found=value,
-                    allowed='a number above 0')
+                    allowed='a number above 0',
+                    fix=f'Say --{name} 1.0')
             self._take(joint, name, value, f'--{name}', told=True)
         if named:
             self.findings.append(Finding(
@@ -225,7 +226,8 @@ def values_by_joint(
         if not np.isfinite(value) or (not equals and ',' in text):
             raise ConfigurationError(
                 'is neither a number nor joints with numbers', where=f'--{option}', found=text,
-                allowed=f'1.0, or {joints[0]}=1.0,…')
+                allowed=f'1.0, or {joints[0]}=1.0,…',
+                fix=f'Say one for all, as --{option} 1.0')
         if not equals:
             return dict.fromkeys(joints if alike is None else alike, value)
         named = fnmatch.filter(joints, pattern)

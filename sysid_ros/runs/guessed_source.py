@@ -13,7 +13,7 @@ from sysid_ros.runs.initial_settings import initial_settings
 from sysid_ros.runs.sources import SETTINGS
 from sysid_ros.settings import parse_settings
 
-_SETTINGS = ('.yaml', '.yml')
+_BAGS, _TABLES = ('.mcap', '.db3'), ('.csv', '.npz')
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +63,16 @@ def needs_guess(recording: Path, settings: Path | None) -> bool:
         recording: What was named.
         settings: A settings file that was named with it.
     """
-    if settings is not None or recording.suffix in _SETTINGS or not recording.exists():
+    if settings is not None or not recording.exists():
         return False
-    return not (recording.is_dir() and (recording / SETTINGS).is_file())
+    if recording.is_dir():
+        return not (recording / SETTINGS).is_file()
+    return recording.suffix.lower() in (*_BAGS, *_TABLES)
 
 
 def _described_by(recording: Path, folder: Path) -> Path:
     """File of the description that a bag has."""
-    bag = recording.is_dir() or recording.suffix in ('.mcap', '.db3')
+    bag = recording.is_dir() or recording.suffix.lower() in _BAGS
     text = recorded_description(recording) if bag else None
     if text is None:
         raise ConfigurationError(

@@ -120,7 +120,8 @@ class _Guess:
             if locks:
                 raise ConfigurationError(
                     'joints that move and joints that are held are both named',
-                    where='--joints, --lock', allowed='one of them')
+                    where='--joints, --lock', allowed='one of them',
+                    fix='Leave one of them out: the others follow from it')
             moving = _named(told['joints'], robot)
             locks = [joint for joint in robot.joint_names if joint not in moving]
         if locks:

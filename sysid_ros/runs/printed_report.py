@@ -38,7 +38,8 @@ def write_pdf(page: Path, file: Path) -> None:
             write_atomically(file, printed)
     except OSError as error:
         raise ConfigurationError(
-            f'cannot be written: {error.strerror or error}', where=str(file)) from error
+            f'cannot be written: {error.strerror or error}', where=str(file),
+            fix='Name a file in a folder that exists') from error
 
 
 def _browser(file: Path) -> str:

@@ -148,5 +148,6 @@ def _recording_section(data: Mapping[str, Any], path: Path) -> dict[str, Any]:
     section = data.get('recording') or {}
     if not isinstance(section, Mapping):
         raise ConfigurationError(
-            'the section recording is no mapping', where=str(path), found=type(section).__name__)
+            'the section recording is no mapping', where=str(path), found=type(section).__name__,
+            fix='Write recording: {format: rosbag, file: bag}, or leave it out')
     return dict(section) if section.get('format', 'rosbag') == 'rosbag' else {}

@@ -108,6 +108,7 @@ class LongBag:
             raise RecordingError(
                 'the bag has changed while it was read', where=str(self.path),
                 found=f'{gathering.stored_messages} messages', allowed=len(t),
+                fix='Wait until the recording has ended, and fit again',
             )
         samples = [_between(group, start, stop) for group in gathering.samples(t)]
         return recording_of(

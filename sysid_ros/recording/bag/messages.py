@@ -39,6 +39,7 @@ def joint_state_topics(path: Path, wanted: Sequence[str] = ()) -> tuple[str, ...
             'there are no joint states' + (f' on {", ".join(missing)}' if missing else ''),
             where=str(path), allowed=JOINT_STATE,
             found='; '.join(f'{topic} ({kind})' for topic, kind in kinds.items()) or 'no topic',
+            fix='Record them, as ros2 bag record /joint_states, or set recording: {topic: /…}',
         )
     return tuple(wanted) or found
 

@@ -192,6 +192,7 @@ class JointStateGathering:
                 raise RecordingError(
                     f'nothing of {topic} could be salvaged', where=str(files[0].parent),
                     found='; '.join(listed) or 'no intact message at all',
+                    fix='Set recording: {topic: …} to one of these, or record again',
                 )
         self.warnings.append(
             f'salvaged from a damaged bag: {sum(there.values())} messages read; '

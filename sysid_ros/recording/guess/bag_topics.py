@@ -87,7 +87,8 @@ def bag_topics(
     if wanted is not None and wanted not in {head.topic for head in heads}:
         raise RecordingError(
             f'there is no topic {wanted} of joint states', where=str(path),
-            found=listed(head.topic for head in heads))
+            found=listed(head.topic for head in heads),
+            fix='Name one of them, as --topic /joint_states')
     named = {head.topic: _names_in_robot(head.names, moving) for head in heads}
     fitting = sorted(
         (head for head in heads if wanted in (None, head.topic)),
@@ -137,7 +138,8 @@ def _heads(path: Path, most: float) -> list[TopicHead]:
                 raise RecordingError(
                     'there are no joint states', where=str(path), found=listed(
                         f'{one.topic} ({one.msgtype})' for one in reader.connections)
-                    or 'no topic', allowed=JOINT_STATE)
+                    or 'no topic', allowed=JOINT_STATE,
+                    fix='Record them, too, as ros2 bag record /joint_states')
             return heads
 
 
@@ -173,7 +175,8 @@ def _in_order(
             raise RecordingError(
                 '--joints does not fit the bag', found=listed(unknown) or f'{len(joints)} names',
                 allowed=f'{len(head.names)} of {listed(moving, 20)}, in the order of '
-                f'{listed(head.names, 20)}')
+                f'{listed(head.names, 20)}',
+                fix=f'Say --joints {",".join(moving[:3])}…, or leave it out')
         return dict(zip(head.names, joints, strict=True))
     found.questions.append(Question(
         'joints', 'Which joints of the robot are those of the bag?',
@@ -207,7 +210,8 @@ def _find_commands(found: BagTopics, path: Path, told: str) -> None:
         raise RecordingError(
             f'there is no topic {told} of commands', where=str(path),
             found=listed(f'{topic} ({kind})' for topic, kind in kinds.items()) or 'none',
-            allowed=', '.join(COMMAND_TYPES))
+            allowed=', '.join(COMMAND_TYPES),
+            fix='Name the topic that the drives listen to, as --command /commands')
     if told or len(fitting) == 1:
         found.command_topic = told or fitting[0]
         found.findings.append(Finding(

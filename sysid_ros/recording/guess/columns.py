@@ -291,7 +291,8 @@ class _Search:
             raise RecordingError(
                 'columns are no numbers' if wrong else f'--{quantity} names another number of '
                 'columns than there are joints', where=str(self._head.path),
-                found=listed(wrong) or f'{len(found)} columns', allowed=count and f'{count}')
+                found=listed(wrong) or f'{len(found)} columns', allowed=count and f'{count}',
+                fix=f'Name one column of numbers for each joint, as --{quantity} a,b,c')
         return tuple(found)
 
     def _matching(self, text: str, quantity: str) -> list[ColumnName]:

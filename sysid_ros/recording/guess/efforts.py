@@ -168,7 +168,8 @@ def _take_scales(
     if len(scales) != joints or not (np.array(scales) > 0.0).all():
         raise RecordingError(
             '--effort-scale is not one number or one for each joint', found=told,
-            allowed=f'{joints} numbers above 0, separated by commas, or {BY_DESCRIPTION!r}')
+            allowed=f'{joints} numbers above 0, separated by commas, or {BY_DESCRIPTION!r}',
+            fix='Say one for all, as --effort-scale 0.1')
     guess.scales = scales
     guess.findings.append(Finding(
         'effort', 'scaled as told',

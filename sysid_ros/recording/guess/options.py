@@ -70,5 +70,6 @@ def numbers(text: str, option: str, count: int) -> list[float]:
     if len(values) != count or not all(map(math.isfinite, values)):
         raise RecordingError(
             f'--{option} is not one number or one for each joint', found=text,
-            allowed=f'{count} numbers, separated by commas')
+            allowed=f'{count} numbers, separated by commas',
+            fix=f'Say one for all, as --{option} 1.0')
     return values

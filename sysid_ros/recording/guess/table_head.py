@@ -186,7 +186,8 @@ def _npz_head(path: Path) -> TableHead:
         shown = listed(f'{name} {shape}' for name, shape in shapes.items())
         raise RecordingError(
             'the archive holds no table', where=str(path), found=shown or 'no numbers',
-            allowed='arrays of shape (T,) and (T, joints), time first')
+            allowed='arrays of shape (T,) and (T, joints), time first',
+            fix='Save arrays with time first, as numpy.savez(file, t=t, q=q, tau=tau)')
     require_npz_bounded(
         (headers[name] for name in dict(arrays)), 1e6 * MEMORY_LIMIT, str(path))
     names = tuple(

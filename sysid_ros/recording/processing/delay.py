@@ -168,6 +168,7 @@ def estimate_delays(
         raise RecordingError(
             'the data holds other joints than the model', where=dataset.source,
             found=', '.join(dataset.joint_names), allowed=', '.join(model.robot.joint_names),
+            fix='Name the joints of the model in recording: {joints: […]}',
         )
     reach = int(np.ceil(longest * dataset.rate)) if longest is not None else max(
         _SAMPLES, round(_SECONDS * dataset.rate))

@@ -152,12 +152,14 @@ def differentiate(values: np.ndarray, rate: float, accuracy: int = 2) -> np.ndar
     """
     if accuracy not in (2, 4):
         raise ConfigurationError(
-            'no such difference formula', where='accuracy', found=accuracy, allowed='2 or 4'
+            'no such difference formula', where='accuracy', found=accuracy, allowed='2 or 4',
+            fix='Write processing: {differentiation: central4}',
         )
     if len(values) <= accuracy:
         raise RecordingError(
             'a segment is too short to differentiate', found=f'{len(values)} samples',
             allowed=f'at least {accuracy + 1}',
+            fix='Record longer without gaps',
         )
     if accuracy == 2:
         return np.gradient(values, 1 / rate, axis=0, edge_order=2)

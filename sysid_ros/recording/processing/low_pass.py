@@ -206,7 +206,9 @@ def _step(index: np.ndarray) -> int:
 
 def _require_finite(filtered: np.ndarray) -> None:
     if not np.isfinite(filtered).all():
-        raise RecordingError('a signal to be filtered holds a non-finite sample')
+        raise RecordingError(
+            'a signal to be filtered holds a non-finite sample',
+            fix='Remove the rows with NaN or infinity, or leave their cells empty')
 
 
 def _check_cutoff(cutoff: float, rate: float) -> None:

@@ -52,6 +52,7 @@ def faster_than(
         raise ConfigurationError(
             'a list per joint has the wrong length', where='minimum_velocity',
             found=f'{len(speeds)} numbers', allowed=f'{len(joint_names)}, or one for all',
+            fix='Write one number for all, as fit: {minimum_velocity: 0.02}',
         )
     return np.abs(v) >= speeds
 

@@ -84,10 +84,13 @@ class Processing(StrictSettings):
             raise ConfigurationError(
                 'the window of a running median is even', where='median_window',
                 found=self.median_window, allowed='an odd number of samples',
+                fix='Write processing: {median_window: 5}',
             )
         if min(self.trim) < 0:
             raise ConfigurationError(
-                'cannot trim a negative time', where='trim', found=self.trim, allowed='from 0 s'
+                'cannot trim a negative time', where='trim', found=self.trim, allowed='from 0 s',
+                fix='Write processing: {trim: [1.0, 0.5]}, seconds of the beginning and of the '
+                    'end',
             )
         self._check_methods()
         self._check_bandwidth()
@@ -166,6 +169,7 @@ class Processing(StrictSettings):
             raise ConfigurationError(
                 'a per-joint list has the wrong length', where='processing.torque_delay',
                 found=f'{len(values)} values', allowed=f'1 or {len(joint_names)} values',
+                fix='Write one value for all, as processing: {torque_delay: 0.002}',
             )
         return np.broadcast_to(values, (len(joint_names),))
 

@@ -62,6 +62,7 @@ class ParallelFilter(StrictSettings):
             raise ConfigurationError(
                 'cannot decimate to more than the sampling rate', where='decimate_to',
                 found=f'{self.decimate_to:g} Hz', allowed=f'at most {rate:g} Hz',
+                fix='Lower processing: {parallel_filter: {decimate_to: …}}, or leave it out',
             )
         factor = max(round(rate / self.decimate_to), 1)
         if factor == 1:
@@ -71,6 +72,7 @@ class ParallelFilter(StrictSettings):
             raise ConfigurationError(
                 'decimation needs a low-pass before it', where='cutoff', found='none',
                 allowed=f'at most {self.decimate_to / 2:g} Hz',
+                fix='Write processing: {parallel_filter: {cutoff: 10.0, decimate_to: 25.0}}',
             )
         if rate / factor < 2 * highest * (1 - 1e-6):
             raise ConfigurationError(

@@ -156,7 +156,9 @@ def _track(
     if channel is None:
         raise RecordingError(
             f'no {quantity} was recorded for {joint}', where=recording.source,
-            found='; '.join(channel.where for channel in recording.channels))
+            found='; '.join(channel.where for channel in recording.channels),
+            fix='Record it, or hold the joint: robot: {locked_joints: rest}, with recording: '
+                '{joints: […]}')
     values = channel.column(joint)
     finite = np.isfinite(values)
     whole = bool(finite.all())

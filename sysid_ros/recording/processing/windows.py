@@ -81,6 +81,7 @@ class AlignedWindows:
             raise RecordingError(
                 'none of the joints was recorded', where=str(self.bag.path),
                 found=', '.join(self.bag.periods), allowed=', '.join(self.joint_names),
+                fix='Name the joints of this bag in recording: {joints: […]}, or take another bag',
             )
         self.rate = common_rate(periods, self.processing, str(self.bag.path))
         self._windows = self._cut()

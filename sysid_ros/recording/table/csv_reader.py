@@ -146,7 +146,9 @@ def _find_column(column: str | int, header: list[str] | None, count: int, where:
     if isinstance(column, int):
         if not 0 <= column < count:
             raise RecordingError(
-                'there is no such column', where=where, found=column, allowed=f'0 to {count - 1}'
+                'there is no such column', where=where, found=column, allowed=f'0 to {count - 1}',
+                fix='Columns without a header are counted from 0: correct the number, or name '
+                    'the column',
             )
         return column
     matches = [index for index, name in enumerate(header or ()) if name == column]

@@ -64,7 +64,9 @@ def read_npz_headers(path: Path) -> dict[str, NpzHeader]:
     except OSError as error:
         raise unreadable(RecordingError, path, error) from error
     except Exception as error:  # a damaged archive fails in many ways: zip, zlib, header
-        raise RecordingError(f'cannot be read: {error}', where=str(path)) from error
+        raise RecordingError(
+            f'cannot be read: {error}', where=str(path),
+            fix='Save it again by numpy.savez; a .npy file is not an archive') from error
 
 
 def require_npz_bounded(headers: Iterable[NpzHeader], most: float, where: str) -> None:
@@ -114,14 +116,17 @@ def read_npz_array(
         raise RecordingError(
             'is not a table of real numbers', where=where,
             found=f'{header.dtype or "no plain array"} of shape {header.shape}',
-            allowed='numbers of shape (T, joints)')
+            allowed='numbers of shape (T, joints)',
+            fix='Save it as an array of numbers, time first, and samples as rows')
     try:
         with path.open('rb') as file, np.load(file, allow_pickle=False) as archive:
             values = np.asarray(archive[name])
     except OSError as error:
         raise unreadable(RecordingError, path, error) from error
     except Exception as error:  # as above, and memory
-        raise RecordingError(f'cannot be read: {error}', where=where) from error
+        raise RecordingError(
+            f'cannot be read: {error}', where=where,
+            fix='Save it again, as plain numbers') from error
     table = values.astype(float, copy=False)
     return _select(table[:, None] if table.ndim == 1 else table, columns, where)
 
@@ -164,6 +169,7 @@ def _select(values: np.ndarray, columns: Sequence[str | int] | None, where: str)
             raise RecordingError(
                 'there is no such column', where=where, found=repr(column),
                 allowed=f'indices 0 to {values.shape[1] - 1}',
+                fix='Columns are counted from 0: correct the number',
             )
         indices.append(column)
     return values[:, indices]

@@ -39,6 +39,7 @@ def check_xml(data: bytes, where: str) -> None:
         raise ModelError(
             'the XML is too large', where=where, found=f'{len(data)} bytes',
             allowed=f'{MAX_BYTES} bytes',
+            fix='Keep meshes in files of their own',
         )
     _require_markup(data, where)
     parser = expat.ParserCreate()
@@ -96,7 +97,9 @@ def parse_xml(data: bytes, where: str) -> etree._Element:
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise ModelError(f'is not well-formed XML: {error}', where=where) from error
+        raise ModelError(
+            f'is not well-formed XML: {error}', where=where,
+            fix='Correct it there; xmllint --noout FILE shows each place') from error
     for element in root.iter(etree.Element):
         if element.prefix is None:
             element.tag = etree.QName(element).localname
@@ -128,11 +131,13 @@ class _Limits:
             raise ModelError(
                 f'the XML is nested too deeply at <{name[:80]}>', where=self._where,
                 found=f'more than {MAX_DEPTH} levels', allowed=f'{MAX_DEPTH} levels',
+                fix='Take out what is not of the robot',
             )
         if self._elements > MAX_ELEMENTS:
             raise ModelError(
                 'the XML has too many elements', where=self._where,
                 found=f'more than {MAX_ELEMENTS}', allowed=MAX_ELEMENTS,
+                fix='Take out what is not of the robot',
             )
 
     def end(self, name: str) -> None:

@@ -47,7 +47,8 @@ class AllowedCollisions:
             raise ModelError(
                 'is not an SRDF', where=str(path), found=f'root element <{root.tag}>'
                 + (' with <link> elements, as a URDF has' if root.tag == 'robot' else ''),
-                allowed='<robot> with <disable_collisions> elements')
+                allowed='<robot> with <disable_collisions> elements',
+                fix='Name the .srdf file of the MoveIt configuration')
 
         def pairs(tag: str) -> frozenset[Pair]:
             return frozenset(

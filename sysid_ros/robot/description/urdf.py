@@ -157,6 +157,7 @@ def _file_content(path: Path, from_xacro: bool, arguments: Mapping[str, str]) ->
             raise ModelError(
                 'the XML is too large', where=str(path), found=f'{size} bytes',
                 allowed=f'{MAX_BYTES} bytes',
+                fix='Name a URDF, xacro or MJCF, whose meshes are files of their own',
             )
         return expand_xacro(path, arguments) if from_xacro else path.read_bytes()
     except (OSError, ValueError) as error:

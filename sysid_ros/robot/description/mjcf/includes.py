@@ -39,7 +39,8 @@ def _resolved(xml: bytes, path: Path, folder: Path, included: list[Path]) -> byt
         file = _found(name, path, folder)
         if file.resolve() in [other.resolve() for other in included]:
             raise ModelError(
-                'includes a file twice', where=str(path), found=name, allowed='once, as in MuJoCo')
+                'includes a file twice', where=str(path), found=name, allowed='once, as in MuJoCo',
+                fix='Remove the second <include>')
         included.append(file)
         content = file.read_bytes()
         check_xml(content, str(file))
@@ -47,7 +48,8 @@ def _resolved(xml: bytes, path: Path, folder: Path, included: list[Path]) -> byt
         position = element.end
         if sum(map(len, parts)) > MAX_BYTES:
             raise ModelError(
-                'the XML is too large', where=str(path), allowed=f'{MAX_BYTES} bytes')
+                'the XML is too large', where=str(path), allowed=f'{MAX_BYTES} bytes',
+                fix='Leave meshes and terrains out of the description')
     return b''.join([*parts, xml[position:]])
 
 

@@ -130,7 +130,8 @@ def compile_mjcf(root: etree._Element, folder: Path | None, where: str) -> Compi
         count = element.get('count', '0')
         if not count.isdigit() or int(count) > MAX_COPIES:
             raise ModelError(
-                'repeats bodies too often', where=where, found=count, allowed=MAX_COPIES)
+                'repeats bodies too often', where=where, found=count, allowed=MAX_COPIES,
+                fix='Lower the count of <replicate>')
     try:
         with warnings.catch_warnings():
             # Of attributes that are out of fashion, which is for whoever wrote the file.
