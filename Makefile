@@ -4,7 +4,7 @@
 #   make demo            fit a recording, from the raw data to a URDF
 #   make test            the test suite
 #   make test-processes  its part that takes minutes of real time: real node processes
-#   make lint            ruff and mypy
+#   make lint            ruff and mypy, and the site of the documentation without a warning
 #   make bench           the figures we claim, measured on this machine
 #   make test-processors its numerical part, for every kind of processor
 #   make test-random     its part that draws random problems, with new ones: SEED=7 TIMES=1000
@@ -102,6 +102,7 @@ test-mutants: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mkdocs build --strict --quiet --site-dir build/site
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run_all.py
