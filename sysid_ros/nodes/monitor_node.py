@@ -62,6 +62,7 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         robot = MonitoredRobot(self)
         self._reasons = ()
         self._since = self._requested = self._cancelled = self._searched = -np.inf
+        self._checked, self._longest = np.inf, 0.0
         self._cancels: dict[str, Any] = {}
         if settings.cancel == 'all':
             self.get_logger().warning(
@@ -98,6 +99,7 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         values: dict[str, object] = {
             'watched': ', '.join(robot.watched), 'revision': robot.revision or 'none: the prior',
             'absent': ' '.join(absent), 'findings': ' '.join(self._reasons),
+            'longest time between checks [s]': f'{self._longest:.3g}',
             'joints without effort': ', '.join(none),
             **{f'joint states since the last effort of {name}': count
                for name, count in lost.items()},
@@ -119,12 +121,18 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         robot, moment = self._robot, now()
         if robot is None:
             return
+        self._longest = max(self._longest, moment - self._checked)
+        self._checked = moment
         robot.update(moment)
+        if self.active:
+            self._judge(robot, moment)
+        # The search asks all of the ROS graph; a stop does not wait for it.
         if moment - self._searched > _SEARCH:
             self._searched = moment
             self._find_actions()
-        if not self.active:
-            return
+
+    def _judge(self, robot: MonitoredRobot, moment: float) -> None:
+        """Stop everybody where there is a reason to."""
         found = robot.findings(moment)
         new = bool(found) and not self._reasons
         if new:

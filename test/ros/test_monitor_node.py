@@ -151,6 +151,20 @@ def test_80_the_monitor_goes_on_predicting_by_the_newer_revision(guarded):
     guarded.ros.wait(lambda: ('/monitor_node', '9-ab') in server.heard)
 
 
+def test_how_late_a_check_was_is_in_its_diagnostics(guarded):
+    def longest():
+        return max((float(value.value) for array in guarded.reports for status in array.status
+                    for value in status.values if value.key == 'longest time between checks [s]'),
+                   default=0.0)
+
+    guarded.ros.wait(lambda: longest() > 0.0)
+    process, held = guarded.ros.processes['monitor_node'], longest() + 0.3
+    process.send_signal(signal.SIGSTOP)
+    guarded.ros.spin(held)
+    process.send_signal(signal.SIGCONT)
+    guarded.ros.wait(lambda: longest() >= held - 0.05)
+
+
 def test_goals_of_trajectory_controllers_are_taken_back(guarded):
     taken = []
 
