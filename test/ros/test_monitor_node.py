@@ -120,6 +120,29 @@ class Server:
             parameters_message(self.model.robot, self.model.parameters, revision=revision))
 
 
+def test_05_a_joint_that_falls_silent_in_motion_stops_the_robot(guarded):
+    guarded.play()
+    guarded.robot.mute = frozenset({guarded.joints[1]})
+    guarded.ros.wait(guarded.ended.done)
+    result = guarded.ended.result().result
+    assert result.code == 'failed'
+    assert 'The last joint state is' in result.message
+    guarded.require_found('The last joint state is')
+
+
+def test_39_a_joint_that_could_soon_not_be_braked_before_its_limit_is_found(guarded):
+    """Nobody plays a motion: who drives the robot there is stopped before it is beyond 3 rad."""
+    joint, robot = guarded.joints[0], guarded.robot
+    robot.q = np.array([2.9, 0.0, 0.0])
+    for speed in (0.0, -1.0):
+        robot.v = np.array([speed, 0.0, 0.0])
+        guarded.ros.spin(0.5)
+        assert not guarded.requests
+    robot.v = np.array([1.0, 0.0, 0.0])
+    guarded.require_found(f'{joint} at 2.9 rad cannot stop before')
+    robot.v, robot.q = np.zeros(3), np.zeros(3)
+
+
 def test_46_torques_are_predicted_by_the_revision_that_holds(guarded):
     server = Server(guarded)
     server.hand_out('7-ab')

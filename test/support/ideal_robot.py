@@ -59,6 +59,7 @@ class IdealRobot(Actor):
         v: How fast it is.
         told: Set-points it was told, as (positions, velocities).
         silent: Whether it publishes nothing.
+        mute: Joints that it says nothing of.
         offset: Added to the positions it publishes.
         drift: Added to the velocities it publishes.
         numb: Whether it does not move.
@@ -82,6 +83,7 @@ class IdealRobot(Actor):
         n = len(self.joints)
         self.v, self.told = np.zeros(n), []
         self.silent = self.numb = False
+        self.mute = frozenset()
         self.offset, self.drift, self.shift = np.zeros(n), np.zeros(n), 0.0
         self.effort = np.zeros(n)
 
@@ -114,9 +116,11 @@ class IdealRobot(Actor):
         if self.silent:
             return
         stamp = self.node.get_clock().now() + rclpy.duration.Duration(seconds=self.shift)
+        told = [k for k, joint in enumerate(self.joints) if joint not in self.mute]
         message = JointState(
-            name=self.joints, position=(self.q + self.offset).tolist(),
-            velocity=(self.v + self.drift).tolist(), effort=self.effort.tolist())
+            name=[self.joints[k] for k in told],
+            position=(self.q + self.offset)[told].tolist(),
+            velocity=(self.v + self.drift)[told].tolist(), effort=self.effort[told].tolist())
         message.header.stamp = stamp.to_msg()
         self._publisher.publish(message)
 
