@@ -16,12 +16,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.cli.progress import stage
 from sysid_ros.cli.recorded_demo import fit_recorded
+from sysid_ros.cli.shown import add_shown_arguments, show, shown_by
 from sysid_ros.demo.folder import prepare, share, verify
 from sysid_ros.demo.node_processes import NodeProcesses
 from sysid_ros.demo.report import report
 from sysid_ros.errors import ConfigurationError, SysidError
+from sysid_ros.runs.run_files import read_json
 
 # Nodes of every loop, the module and the name of each, in the order of starting.
 _ROBOT = (
@@ -64,37 +65,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='fit a recording without ROS 2: real measurements (SYSID_DATA), simulated ones, or '
              'the first that is at hand',
     )
+    add_shown_arguments(parser, 'what it came to')
 
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Run the loop, or fit a recording."""
+    shown = shown_by(options)
     if options.recorded is not None:
         if options.robot != 'arm':
             raise ConfigurationError(
                 'only the arm has recordings without ROS 2', where='--robot', found=options.robot,
                 fix='Leave out --recorded, or --robot')
-        return fit_recorded(options.output, options.recorded)
+        return fit_recorded(options.output, options.recorded, shown)
     _require('rclpy', "Source a ROS 2 distribution, or: pip install ros-rclpy, "
                       "or run 'sysid demo --recorded', which needs no ROS 2")
     _require('mujoco', "pip install 'sysid-ros[demo]'")
     folder = prepare(options.output, options.robot)
-    with stage('Verifying the motions'):
+    with shown.stage('Verifying the motions'):
         verify(folder)
     loop = NODES[options.robot]
     with NodeProcesses(folder, options.domain) as nodes:
-        print(f'Starting {len(loop)} nodes in the ROS domain {nodes.domain}; what they print is '
-              f'in {folder / "log"}.', flush=True)
+        shown.say(f'Starting {len(loop)} nodes in the ROS domain {nodes.domain}; what they print '
+                  f'is in {folder / "log"}.')
         for module, name in loop:
             nodes.start(module, name, _parameters(folder, module))
         operator = nodes.start(
-            'demo_operator', 'demo_operator', _parameters(folder, 'demo_operator'), shown=True)
+            'demo_operator', 'demo_operator', _parameters(folder, 'demo_operator'),
+            shown=shown.for_people)
         code = nodes.wait_for(operator, _LONGEST)
     if code != 0:
         raise SysidError(
             'the loop did not come to its end', where=str(folder / 'results.json'),
             fix=f'See what the nodes printed, in {folder / "log"}')
     text, met = _report(options.robot, folder)
-    print('\n' + text)
+    show(shown, brief='\n' + text, full='\n' + text, document={
+        'met': met, 'folder': str(folder), **read_json(folder / 'report' / 'report.json')})
     return ExitCode.OK if met else ExitCode.NOT_COMMITTABLE
 
 

@@ -12,13 +12,14 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
 
 from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.cli.progress import stage
+from sysid_ros.cli.shown import Shown, add_shown_arguments, show, shown_by
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.data_information import data_information
 from sysid_ros.estimation.measurement import Measurement
@@ -79,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '-o', '--output', type=Path, metavar='FOLDER',
         help='folder to write; by default excitations/<name of the settings file>',
     )
+    add_shown_arguments(parser, 'what was designed, or found', verbose=False)
 
 
 def run(options: argparse.Namespace) -> ExitCode:
@@ -89,31 +91,49 @@ def run(options: argparse.Namespace) -> ExitCode:
                 'cannot be used', where=f'--{name}', found=getattr(options, name),
                 allowed=f'above 0, at most {most:g}', fix=f'Say a number, as --{name} 1',
             )
+    shown = shown_by(options)
     plan = ExcitationPlan.load(options.settings)
     given = {name: value for name in _CHOICES if (value := getattr(options, name)) is not None}
     plan = replace(plan, settings=plan.settings.model_copy(
         update={'design': replace(plan.settings.design, **given)}
     ))
     if options.check is not None:
-        return _check(plan.designer(), options.check)
-    with stage('Loading the robot and what is known already'):
+        return _check(plan.designer(), options.check, shown)
+    with shown.stage('Loading the robot and what is known already'):
         designer = informed(plan, options.after)
-    _tell_missing(designer)
-    _tell_pose(designer, plan)
+    for remark in (_missing_meshes(designer), _searched_pose(designer, plan)):
+        if remark:
+            shown.say(remark)
     folder = options.output or Path('excitations') / options.settings.stem
     _create(folder)
+    motions: list[dict[str, Any]] = []
     for number in range(1, options.count + 1):
         suffix = f'_{number}' if options.count > 1 else ''
-        with stage(f'Designing motion {number} of {options.count}'):
-            excitation = designer.design(_progress(designer.settings)).at_speed(options.speed)
+        with shown.stage(f'Designing motion {number} of {options.count}'):
+            excitation = designer.design(
+                None if shown is Shown.NOTHING else _progress(designer.settings),
+            ).at_speed(options.speed)
         _require_rate(options.rate, excitation)
-        print(_write(folder, suffix, designer, excitation, options))
+        text, planned = _write(folder, suffix, designer, excitation, options)
+        shown.say(text)
+        motions.append(_plain(folder / f'excitation{suffix}.yaml', planned))
         designer = designer.after(excitation)
-    print(f'Written to {folder}')
+    show(shown, brief=f'Written to {folder}', document={'folder': str(folder), 'motions': motions})
     return ExitCode.OK
 
 
-def _check(designer: Designer, path: Path) -> ExitCode:
+def _plain(file: Path, planned: PlannedMotion) -> dict[str, Any]:
+    """What a program wants to know of a motion."""
+    clearance = planned.verification.clearance
+    return {
+        'file': str(file), 'duration': float(planned.excitation.duration),
+        'stopping_time': float(planned.stopping_time),
+        'clearance': float(clearance) if np.isfinite(clearance) else None,
+        'base_parameters': len(planned.deviations[1][-1]),
+        'well_known': int(np.count_nonzero(planned.deviations[1][-1] < WELL_KNOWN))}
+
+
+def _check(designer: Designer, path: Path, shown: Shown) -> ExitCode:
     """Verify a motion and say everything that was found."""
     names = designer.limits.joint_names
     if path.suffix in ('.yaml', '.yml'):
@@ -122,18 +142,18 @@ def _check(designer: Designer, path: Path) -> ExitCode:
         found = designer.verify(designer.dense(excitation))
         if found.allowed:
             _require_stoppable(designer, str(path), excitation)
-            print(f'It can be stopped within {stopping_time(designer, excitation):.2g} s.\n')
+            shown.say(f'It can be stopped within {stopping_time(designer, excitation):.2g} s.\n')
     else:
         motion = load_motion_csv(path, names)
         found = designer.verify(motion)
         if found.allowed:
             # What happens between the rows counts, too.
             found = designer.verify(resampled(motion, designer.settings.verification_rate))
-    if found.used:
-        print(limits_table(names, found) + '\n')
-    for finding in found.findings:
-        print(finding)
-    print(f'{path} {"may" if found.allowed else "must not"} be played.')
+    findings = [str(finding) for finding in found.findings]
+    lines = [limits_table(names, found) + '\n'] if found.used else []
+    lines += [*findings, f'{path} {"may" if found.allowed else "must not"} be played.']
+    show(shown, brief='\n'.join(lines), document={
+        'file': str(path), 'allowed': found.allowed, 'findings': findings})
     return ExitCode.OK if found.allowed else ExitCode.BAD_INPUT
 
 
@@ -169,29 +189,28 @@ def informed(plan: ExcitationPlan, known: list[Path]) -> Designer:
     return designer
 
 
-def _tell_missing(designer: Designer) -> None:
+def _missing_meshes(designer: Designer) -> str:
+    """What stands for meshes that were not found; empty where all were."""
     missing = [
         link for check in designer.checks if isinstance(check, GeometryClearance)
         for link in check.missing
     ]
-    if missing:
-        print(
-            f'Meshes that were not found: {", ".join(missing)}. Capsules along the links stand '
-            'for them; mind their thickness (clearance: capsule_radius). Meshes of packages are '
-            'looked for in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH: source the workspace, or set '
-            'ROS_PACKAGE_PATH to the folder that holds the package.'
-        )
+    return '' if not missing else (
+        f'Meshes that were not found: {", ".join(missing)}. Capsules along the links stand for '
+        'them; mind their thickness (clearance: capsule_radius). Meshes of packages are looked '
+        'for in AMENT_PREFIX_PATH and ROS_PACKAGE_PATH: source the workspace, or set '
+        'ROS_PACKAGE_PATH to the folder that holds the package.')
 
 
-def _tell_pose(designer: Designer, plan: ExcitationPlan) -> None:
-    """Name the pose that was searched for, where the middle of the ranges is none to begin from."""
+def _searched_pose(designer: Designer, plan: ExcitationPlan) -> str:
+    """The pose that was searched for, where the middle of the ranges is none to begin from."""
     pose, middle = designer.clear_pose, designer.limits.centre
     if pose is None or plan.settings.rest or (pose == middle).all():
-        return
+        return ''
     said = ', '.join(
         f'{name}: {value:.6g}' for name, value, usual in zip(
             designer.limits.joint_names, pose, middle, strict=True) if value != usual)
-    print(
+    return (
         'In the middle of its ranges the robot touches itself. It is clear of itself, as described '
         f'and with its other joints there, at rest: {{{said}}}')
 
@@ -236,8 +255,8 @@ def _progress(settings: DesignSettings) -> Callable[[int, float, float], None]:
 def _write(
     folder: Path, suffix: str, designer: Designer, excitation: Excitation,
     options: argparse.Namespace,
-) -> str:
-    """Files of one motion; returns its summary."""
+) -> tuple[str, PlannedMotion]:
+    """Files of one motion; returns its summary, and the motion with what was found."""
     verification = designer.verify(designer.dense(excitation))
     verification.require()
     _require_stoppable(designer, folder.name, excitation)
@@ -257,7 +276,7 @@ def _write(
         note = write_document(
             part, Report.of_motion(planned, made_now(command_line(), settings, digests)),
             suffix.lstrip('_'))
-    return f'{text}\n{note}' if note else text
+    return f'{text}\n{note}' if note else text, planned
 
 
 def _title(planned: PlannedMotion) -> str:

@@ -16,12 +16,10 @@ from pathlib import Path
 
 from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.cli.progress import stage
 from sysid_ros.cli.shown import Shown, add_shown_arguments, show, shown_by
 from sysid_ros.estimation.estimator import ALIASES, REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS
 from sysid_ros.runs.fit import ALL, Run, fit_to_folder
 from sysid_ros.runs.sources import load_another, load_source
-from sysid_ros.runs.stages import silent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +78,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         identification, options.output or Path('runs') / f'{name}{together}-{estimator}',
         estimator=estimator, others=others, validation=validation, holdout=options.holdout,
         folds=options.folds, command=command_line(),
-        stage=silent if shown is Shown.NOTHING else stage,
+        stage=shown.stage,
         drawing=getattr(options, 'drawing', None),
     ), shown)
 
@@ -97,11 +95,10 @@ def report(fitted: Run, shown: Shown = Shown.BRIEF) -> ExitCode:
     """
     show(
         shown, brief=fitted.brief, full=fitted.summary,
-        verdict=fitted.evaluation.verdict.to_json())
+        document=fitted.evaluation.verdict.to_json())
     if fitted.note:
         print(fitted.note, file=sys.stderr)
-    if shown not in (Shown.JSON, Shown.NOTHING):
-        print(f'Written to {str(fitted.folder).rstrip("/")}/')
+    shown.say(f'Written to {str(fitted.folder).rstrip("/")}/')
     status = fitted.evaluation.estimate.status
     if not status.ok:
         print(status.value, file=sys.stderr)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from sysid_ros.cli.exit_codes import ExitCode
+from sysid_ros.cli.shown import add_shown_arguments, show, shown_by
 from sysid_ros.runs.pack import pack_run
 
 
@@ -17,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--recordings', action='store_true',
         help='with the recordings, so that the run can be fitted again where it is unpacked')
+    add_shown_arguments(parser, 'what was packed', verbose=False)
 
 
 def run(options: argparse.Namespace) -> ExitCode:
@@ -24,5 +26,8 @@ def run(options: argparse.Namespace) -> ExitCode:
     folder = options.run_folder.resolve()
     archive = options.output or folder.with_name(f'{folder.name}.zip')
     names = pack_run(options.run_folder, archive, recordings=options.recordings)
-    print(f'Written to {archive}: {len(names)} files, {archive.stat().st_size / 1e6:.1f} MB')
+    size = archive.stat().st_size
+    show(
+        shown_by(options), brief=f'Written to {archive}: {len(names)} files, {size / 1e6:.1f} MB',
+        document={'archive': str(archive), 'bytes': size, 'files': list(names)})
     return ExitCode.OK

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import sys
 from pathlib import Path
 
 import yaml
 
 from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.cli.progress import stage
+from sysid_ros.cli.shown import add_shown_arguments, show, shown_by
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.payload.found_load import FoundLoad
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '-o', '--output', type=Path, metavar='FILE',
         help='YAML to write; a page of it is put beside it')
+    add_shown_arguments(parser, 'the load', verbose=False)
 
 
 def run(options: argparse.Namespace) -> ExitCode:
@@ -60,24 +62,25 @@ def run(options: argparse.Namespace) -> ExitCode:
             'nothing says what the robot is without the load', found=f'{options.loaded} alone',
             fix=f'Name a fit, sysid payload {options.loaded} --run runs/first, or a recording '
             'without the load, --empty empty.yaml')
+    shown = shown_by(options)
     loaded = Identification.load(options.loaded, options.base)
     empty: Identification | RunFolder
     if options.run_folder is not None:
         empty = RunFolder.open(options.run_folder)
     else:
         empty = Identification.load(options.empty, options.base)
-    found = find_payload(loaded, empty, options.link, stage)
+    found = find_payload(loaded, empty, options.link, shown.stage)
     link, estimate = found.link, found.estimate
     if not estimate.status.ok:
-        print(f'{estimate.status.value} There is no load to report.')
+        print(f'{estimate.status.value} There is no load to report.', file=sys.stderr)
         return ExitCode.NOT_CONVERGED
-    print(_text(link, estimate))
+    said = {'frame': link, **estimate.to_plain()}
+    show(shown, brief=_text(link, estimate), document=said)
     if options.output is not None:
-        said = {'frame': link, **estimate.to_plain()}
         text = yaml.safe_dump(said, sort_keys=False, allow_unicode=True)
         write_atomically(options.output, text.encode())
-        print(f'Written to {options.output}')
-        print(_write_report(options, found))
+        shown.say(f'Written to {options.output}')
+        shown.say(_write_report(options, found))
     return ExitCode.OK
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from sysid_ros.cli.colours import has_colours
 from sysid_ros.numerics.progress import shown_by
 
 # What terminals take for: dim, as before, and back to the beginning of a line that is cleared.
@@ -40,7 +41,8 @@ def stage(text: str) -> Iterator[None]:
             print(file=sys.stderr)
         raise
     done = f'{text}: {time.perf_counter() - start:.1f} s'
-    print(f'{_AGAIN}{_DIM}{done}{_PLAIN}' if terminal else done, file=sys.stderr)
+    shown = f'{_DIM}{done}{_PLAIN}' if has_colours(sys.stderr) else done
+    print(f'{_AGAIN}{shown}' if terminal else done, file=sys.stderr)
 
 
 class _Line:

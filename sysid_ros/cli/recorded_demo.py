@@ -13,7 +13,7 @@ from pathlib import Path
 from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.fit import report
-from sysid_ros.cli.progress import stage
+from sysid_ros.cli.shown import Shown
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.runs.fit import fit_to_folder
@@ -41,13 +41,14 @@ processing:
 """
 
 
-def fit_recorded(output: Path, source: str) -> ExitCode:
+def fit_recorded(output: Path, source: str, shown: Shown = Shown.BRIEF) -> ExitCode:
     """Fit recordings.
 
     Args:
         output: Folder to write.
         source: ``measured`` for the real measurements, ``simulated`` for those of a simulated
             arm, ``auto`` for the first if they are at hand.
+        shown: How much is printed.
 
     Raises:
         ConfigurationError: The recordings are not there, or cannot be made.
@@ -55,14 +56,14 @@ def fit_recorded(output: Path, source: str) -> ExitCode:
     output.mkdir(parents=True, exist_ok=True)
     recordings = None if source == 'simulated' else _measurements()
     if recordings is not None:
-        print(f'Fitting real measurements of a KUKA LWR4+ in {recordings}.\n')
-        return _fit_kuka(recordings, output)
+        shown.say(f'Fitting real measurements of a KUKA LWR4+ in {recordings}.\n')
+        return _fit_kuka(recordings, output, shown)
     if source == 'measured':
         raise ConfigurationError(
             'there are no real measurements', where='--recorded measured',
             fix='Set SYSID_DATA to the folder that has kuka_lwr4/ in it')
-    print('Simulating an arm with MuJoCo and fitting its bag.\n')
-    return _fit_simulated(output)
+    shown.say('Simulating an arm with MuJoCo and fitting its bag.\n')
+    return _fit_simulated(output, shown)
 
 
 def _measurements() -> Path | None:
@@ -75,7 +76,7 @@ def _measurements() -> Path | None:
     return next((folder for folder in folders if folder.is_dir()), None)
 
 
-def _fit_kuka(recordings: Path, output: Path) -> ExitCode:
+def _fit_kuka(recordings: Path, output: Path, shown: Shown) -> ExitCode:
     runs = []
     for number in (1, 2):
         settings = output / f'kuka_run{number}.yaml'
@@ -83,19 +84,19 @@ def _fit_kuka(recordings: Path, output: Path) -> ExitCode:
         runs.append(Identification.load(settings, recordings))
     return report(fit_to_folder(
         runs[0], output / 'run', estimator='entropic', validation=runs[1],
-        command=command_line(), stage=stage))
+        command=command_line(), stage=shown.stage), shown)
 
 
-def _fit_simulated(output: Path) -> ExitCode:
+def _fit_simulated(output: Path, shown: Shown) -> ExitCode:
     try:
         from sysid_ros.demo.simulated_recording import simulate_demo
     except ImportError as error:
         raise ConfigurationError(
             f'the simulation cannot start: {error}', fix="Install it: pip install 'sysid-ros[demo]'"
         ) from error
-    with stage('Simulating two motions of an arm'):
+    with shown.stage('Simulating two motions of an arm'):
         training, validation = simulate_demo(output)
     return report(fit_to_folder(
         Identification.load(training), output / 'run', estimator='entropic',
-        validation=Identification.load(validation), command=command_line(), stage=stage,
-    ))
+        validation=Identification.load(validation), command=command_line(), stage=shown.stage,
+    ), shown)

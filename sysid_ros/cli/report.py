@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.cli.progress import stage
+from sysid_ros.cli.shown import add_shown_arguments, show, shown_by
 from sysid_ros.report.report import Report
 from sysid_ros.runs.judgement import reopened_report
 from sysid_ros.runs.printed_report import write_pdf
@@ -30,22 +30,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--pdf', type=Path, metavar='FILE',
         help='print the page as PDF, too; needs Chromium or Chrome')
+    add_shown_arguments(parser, 'the names of what was written', verbose=False)
 
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Read, write and say where."""
+    shown = shown_by(options)
     folder = RunFolder.open(options.run_folder).path
     page = options.output or folder / PAGE
     if options.recordings or not (folder / DOCUMENT).is_file():
-        with stage('Reading the recordings, and judging again'):
+        with shown.stage('Reading the recordings, and judging again'):
             write_report(folder, reopened_report(folder, command_line()))
     note = write_page(page, Report.load(folder / DOCUMENT))
     if note:
         print(f'sysid report: {note}', file=sys.stderr)
         return ExitCode.BAD_INPUT
-    print(f'Written to {page}')
+    written = {'page': str(page)}
     if options.pdf is not None:
-        with stage('Printing'):
+        with shown.stage('Printing'):
             write_pdf(page, options.pdf)
-        print(f'Written to {options.pdf}')
+        written['pdf'] = str(options.pdf)
+    show(
+        shown, brief='\n'.join(f'Written to {file}' for file in written.values()),
+        document=written)
     return ExitCode.OK

@@ -8,11 +8,9 @@ from pathlib import Path
 
 from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
-from sysid_ros.cli.progress import stage
-from sysid_ros.cli.shown import Shown, add_shown_arguments, show, shown_by
+from sysid_ros.cli.shown import add_shown_arguments, show, shown_by
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.runs.run_folder import RunFolder
-from sysid_ros.runs.stages import silent
 from sysid_ros.runs.validation import validate_run
 
 
@@ -32,11 +30,10 @@ def run(options: argparse.Namespace) -> ExitCode:
     folder = RunFolder.open(options.run_folder)
     validation = validate_run(
         folder, Identification.load(options.settings, options.base), options.settings.stem,
-        command=command_line(), stage=silent if shown is Shown.NOTHING else stage)
+        command=command_line(), stage=shown.stage)
     verdict = validation.verdict
-    show(shown, brief=validation.brief, full=validation.summary, verdict=verdict.to_json())
+    show(shown, brief=validation.brief, full=validation.summary, document=verdict.to_json())
     if validation.note:
         print(validation.note, file=sys.stderr)
-    if shown not in (Shown.JSON, Shown.NOTHING):
-        print(f'Written to {validation.file}')
+    shown.say(f'Written to {validation.file}')
     return ExitCode.OK if verdict.committable else ExitCode.NOT_COMMITTABLE

@@ -13,15 +13,14 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError, SysidError, unreadable
 from sysid_ros.estimation.estimate import Estimate
-from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.run_comparison import interval_deviation
 from sysid_ros.fleet.record import FitRecord
-from sysid_ros.runs.fit_job import recording_end
-from sysid_ros.runs.run_files import read_provenance, read_verdict
+from sysid_ros.runs.recording_time import run_recorded
+from sysid_ros.runs.run_files import read_verdict
 
 #: Columns of a table of conditions.
 CONDITIONS = ('run', 'recorded', 'temperature')
-_ESTIMATE, _SETTINGS = 'estimate.json', 'settings.yaml'
+_ESTIMATE = 'estimate.json'
 
 
 @dataclass(frozen=True)
@@ -211,7 +210,7 @@ def _recorded_run(path: Path, robot: str, told: RunConditions) -> RecordedRun | 
             return estimate.status.value
         if not read_verdict(path).get('committable'):
             return 'not committable'
-        recorded = told.recorded or _recorded(path)
+        recorded = told.recorded or run_recorded(path)
     except SysidError as error:
         return str(error)
     if not recorded:
@@ -220,12 +219,6 @@ def _recorded_run(path: Path, robot: str, told: RunConditions) -> RecordedRun | 
     record = FitRecord.read(path.with_name(f'{path.name}.json'))
     return RecordedRun(
         path, robot if record is None else record.robot, recorded, told.temperature, estimate)
-
-
-def _recorded(path: Path) -> float:
-    """When the recording of a run ended in [s] since 1970; 0 where that is not known."""
-    stamp = read_provenance(path).get('recording_end')
-    return 1e-9 * (stamp or recording_end(Identification.load(path / _SETTINGS)))
 
 
 def _each_once(

@@ -10,17 +10,14 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from rosbags.rosbag2 import ReaderError
-
-from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.evaluation.evaluation import Evaluation
-from sysid_ros.recording.bag.rosbag2_storage import open_bag
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.runs.fit import Run, fit_to_folder
 from sysid_ros.runs.job import FitJob, JudgementJob
 from sysid_ros.runs.judgement import judge_again
+from sysid_ros.runs.recording_time import recording_end
 from sysid_ros.runs.sources import SETTINGS, load_source
 from sysid_ros.runs.stages import Report
 
@@ -134,19 +131,3 @@ def _write_provenance(
     } | figures
     text = json.dumps(content, indent=1, allow_nan=False)
     write_atomically(job.folder / PROVENANCE, text.encode())
-
-
-def recording_end(identification: Identification) -> int:
-    """Time of a recording's last message in [ns] since 1970; 0 where it is no bag, or damaged.
-
-    Args:
-        identification: Settings of the recording.
-    """
-    settings = identification.settings
-    if settings.recording.format != 'rosbag':
-        return 0
-    try:
-        with open_bag(identification.folder / str(settings.recording.file)) as bag:
-            return int(bag.end_time) - 1
-    except (ReaderError, RecordingError):
-        return 0

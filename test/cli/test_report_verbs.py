@@ -7,6 +7,7 @@ import pytest
 from support.report_runs import HOSTILE, finished_run
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
+from sysid_ros.report.report import Report
 
 pytest.importorskip('plotly', reason='the page is drawn by plotly')
 
@@ -58,6 +59,43 @@ def test_runs_are_compared_in_a_table_and_on_a_page(run, tmp_path, capsys):
     assert 'elbow_pitch.viscous_friction' in text
     assert max(map(len, text.splitlines()[:-1])) <= 100
     assert '<img' not in page.read_text()
+    document = json.loads(page.with_suffix('.json').read_text())
+    runs = document['sections'][0]['runs']
+    assert [each['estimator'] for each in runs] == [estimate['estimator']] * 2
+    assert runs[0]['robot'] == json.loads((run / 'report.json').read_text())['robot']
+    assert Report.load(page.with_suffix('.json')).kind == 'comparison'
+
+
+def test_a_drift_is_over_the_dates_of_the_recordings_and_what_is_left_out_is_named(
+    run, tmp_path, capsys
+):
+    name, lost = 'elbow_pitch.viscous_friction', 'elbow_pitch.coulomb_friction'
+    folders = []
+    for number, week in enumerate((0, 1, 26)):
+        folder = shutil.copytree(run, tmp_path / f'run_{number}')
+        estimate = json.loads((folder / 'estimate.json').read_text())
+        parameters = estimate['parameters']
+        k = parameters['names'].index(name)
+        # A steady change of a hundredth a week, whatever lies between the recordings.
+        parameters['values'][k] += 0.01 * week
+        if number == 1:
+            parameters['names'][parameters['names'].index(lost)] = 'elbow_pitch.unknown_term'
+        (folder / 'estimate.json').write_text(json.dumps(estimate))
+        (folder / 'provenance.json').write_text(json.dumps(
+            {'recording_end': (1_767_225_600 + week * 7 * 86_400) * 10**9}))
+        folders.append(str(folder))
+    page = tmp_path / 'page.html'
+    assert main(['compare', *folders, '-o', str(page)]) == ExitCode.OK
+    text = capsys.readouterr().out
+    section = json.loads(page.with_suffix('.json').read_text())['sections'][0]
+    row = next(each for each in section['parameters'] if each['name'] == name)
+    assert section['drift_per'] == 'week' and row['drifts']
+    assert row['drift'] == pytest.approx(0.01)
+    assert [each['recorded'][:10] for each in section['runs']] == [
+        '2026-01-01', '2026-01-08', '2026-07-02']
+    assert section['absent'] == [lost, 'elbow_pitch.unknown_term']
+    assert f'Not compared, as not in every run: {lost}, elbow_pitch.unknown_term' in text
+    assert f'{name}: 0.01' in text and 'per week' in text and '2026-07-02' in text
 
 
 @pytest.mark.parametrize(('name', 'content'), [

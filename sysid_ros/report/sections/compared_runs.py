@@ -16,9 +16,24 @@ _ROW, _MOST_ROWS = 24, 40
 
 
 class RunErrors(ReportModel):
-    """Relative errors of a run on what it was judged by."""
+    """A run, and its relative errors on what it was judged by.
+
+    Attributes:
+        name: Of its folder.
+        robot: Name of the robot; empty where the run does not say it.
+        estimator: Name of the estimator.
+        recorded: When its recording ended, as a date in UTC; empty where that is not known.
+        committable: Its verdict.
+        source: What it was judged by.
+        error: Error over all joints.
+        prior_error: That of the description.
+        joints: Errors by joint.
+    """
 
     name: str
+    robot: str = ''
+    estimator: str = ''
+    recorded: str = ''
     committable: bool
     source: str
     error: Number
@@ -40,29 +55,55 @@ class ComparedRow(ReportModel):
 
 
 class ComparedRunsSection(Section):
-    """Errors and parameters of several runs."""
+    """Errors and parameters of several runs.
+
+    Attributes:
+        runs: The runs.
+        parameters: Those that every run has, and has an interval of.
+        drift_per: What a drift is the change in: from run to run, or in a week.
+        absent: Parameters that are not in every run.
+        untold: Parameters without an interval in every run.
+    """
 
     section: Literal['compared_runs'] = 'compared_runs'
     title: ClassVar[str] = 'Runs beside each other'
     runs: list[RunErrors]
     parameters: list[ComparedRow]
+    drift_per: Literal['run', 'week'] = 'run'
+    absent: list[str] = []
+    untold: list[str] = []
 
     @classmethod
     def of_runs(
-        cls, runs: Sequence[RunErrors], parameters: Sequence[ComparedParameter]
+        cls, runs: Sequence[RunErrors], parameters: Sequence[ComparedParameter],
+        drift_per: Literal['run', 'week'] = 'run',
+        left_out: tuple[Sequence[str], Sequence[str]] = ((), ()),
     ) -> Self:
         """The section of some runs.
 
         Args:
             runs: Errors of each.
             parameters: Parameters in all of them.
+            drift_per: What drifts are the change in.
+            left_out: Parameters that are not in all of them, and those without an interval.
         """
-        return cls(runs=list(runs), parameters=[
+        absent, untold = map(list, left_out)
+        return cls(runs=list(runs), drift_per=drift_per, absent=absent, untold=untold, parameters=[
             ComparedRow(
                 name=row.name, unit=row.unit, values=_digits(row.values),
                 intervals=_digits(1.96 * row.deviations), agreement=row.agreement,
                 differs=row.differs, drift=row.drift, drifts=row.drifts)
             for row in parameters])
+
+    @property
+    def robots(self) -> list[str]:
+        """Names of the robots, each once."""
+        return list(dict.fromkeys(run.robot for run in self.runs if run.robot))
+
+    @property
+    def has_drift(self) -> bool:
+        """Whether there are runs enough, of times enough, to tell a drift."""
+        return any(row.drift is not None for row in self.parameters)
 
     @property
     def joints(self) -> list[str]:

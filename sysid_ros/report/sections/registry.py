@@ -15,6 +15,7 @@ from sysid_ros.report.robot_motion import MotionPoses
 from sysid_ros.report.sections.base_parameters import BaseParametersSection
 from sysid_ros.report.sections.choices import ChoicesSection
 from sysid_ros.report.sections.clearances import ClearancesSection
+from sysid_ros.report.sections.compared_runs import ComparedRunsSection
 from sysid_ros.report.sections.correlations import CorrelationsSection
 from sysid_ros.report.sections.data_quality import DataQualitySection
 from sysid_ros.report.sections.demonstration import DemonstrationSection
@@ -66,6 +67,7 @@ _OtherSection = Union[  # noqa: UP007
     ClearancesSection,
     LoadSection,
     DemonstrationSection,
+    ComparedRunsSection,
 ]
 #: A section, told by its field ``section``. Unions that Pydantic and mypy can both read.
 AnySection = Annotated[
