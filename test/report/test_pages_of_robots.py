@@ -9,7 +9,7 @@ from support.report_cases import REAL, SIMULATED
 from support.report_runs import finished_run
 
 pytest.importorskip('plotly', reason='the page is drawn by plotly')
-pytestmark = pytest.mark.skipif(
+in_a_browser = pytest.mark.skipif(
     BROWSER is None, reason='no Chromium: apt-get install chromium')
 
 _MOST_BYTES = 5e6
@@ -43,10 +43,12 @@ def require_a_whole_page(page, folder):
         assert re.search(r'data-seen="([^"]*)"', document)[1] == f'{width} 0 0'
 
 
+@in_a_browser
 def test_the_page_of_a_good_fit_is_whole(tmp_path):
     require_a_whole_page(finished_run() / 'report.html', tmp_path)
 
 
+@in_a_browser
 @pytest.mark.parametrize('case', SIMULATED.values(), ids=SIMULATED)
 def test_the_page_of_a_simulated_robot_is_whole(case, tmp_path):
     require_a_whole_page(case(tmp_path, None) / 'report.html', tmp_path)
@@ -61,6 +63,7 @@ def test_the_first_screen_of_a_poor_motion_names_what_stays_unknown_and_the_moti
     assert 'wrist_roll alone, slowly through its range' in first
 
 
+@in_a_browser
 @pytest.mark.parametrize('case', REAL.values(), ids=REAL)
 def test_the_page_of_a_real_robot_is_whole(case, shared_data, tmp_path):
     require_a_whole_page(case(tmp_path, shared_data) / 'report.html', tmp_path)

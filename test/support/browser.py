@@ -1,10 +1,14 @@
 """Pages as a browser shows them; for tests that are skipped where there is no Chromium."""
 
+import os
 import shutil
 import subprocess
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which(
     'google-chrome')
+if BROWSER is None and os.environ.get('SYSID_REQUIRE_BROWSER'):
+    raise RuntimeError('no Chromium, without which pages are not looked at: '
+                       'apt-get install chromium')
 
 
 # What is no fault of a page: the browser's own drivers, a hint about speed, and Plotly's remark
