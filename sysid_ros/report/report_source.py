@@ -31,6 +31,7 @@ class Origin:
 
     Attributes:
         created: When, as ISO 8601 in UTC.
+        author: Who; empty where that is not said.
         command: Command line; empty where it was no command.
         versions: Versions by package.
         digests: SHA-256 by file.
@@ -42,6 +43,7 @@ class Origin:
     versions: Mapping[str, str] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
     settings: str = ''
+    author: str = ''
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,11 @@ from sysid_ros.evaluation.verdict import Verdict
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.report_source import HELD_OUT, TRAINING, Origin, ReportSource
+from sysid_ros.runs.mailed_text import (
+    author,
+    command_without_folders,
+    settings_without_folders,
+)
 
 if TYPE_CHECKING:
     from sysid_ros.report.report import Report
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
 PAGE, DOCUMENT = 'report.html', 'report.json'
 # Longest horizon of the simulation in a report in [s], and stretches of it.
 _HORIZON, _STRETCHES = 2.0, 16
-_PACKAGES = ('numpy', 'scipy', 'numba', 'pin', 'pydantic', 'cvxpy')
+_PACKAGES = ('numpy', 'scipy', 'numba', 'pin', 'pydantic', 'cvxpy', 'mujoco', 'plotly')
 
 
 def write_report(folder: Path, source: ReportSource, name: str = '') -> str:
@@ -199,10 +204,11 @@ def made_now(command: str, settings: str, digests: Mapping[str, str]) -> Origin:
         digests: SHA-256 of files that belong to it.
     """
     return Origin(
-        created=datetime.now(UTC).isoformat(timespec='seconds'), command=command,
+        created=datetime.now(UTC).isoformat(timespec='seconds'), author=author(),
+        command=command_without_folders(command),
         versions={'sysid_ros': __version__, 'Python': platform.python_version()} | dict(
             filter(lambda item: item[1], ((name, _version(name)) for name in _PACKAGES))),
-        digests=digests, settings=settings)
+        digests=digests, settings=settings_without_folders(settings))
 
 
 def longer_simulation(

@@ -32,7 +32,7 @@ class FittedRecording(ReportModel):
 
 
 class ProvenanceSection(Section):
-    """Versions, command line, digests, settings, and when."""
+    """Versions, command line, digests, settings, who and when."""
 
     section: Literal['provenance'] = 'provenance'
     title: ClassVar[str] = 'Provenance'
@@ -42,6 +42,7 @@ class ProvenanceSection(Section):
     recordings: list[FittedRecording]
     digests: dict[str, str]
     settings: str
+    author: str = ''
 
     @classmethod
     def of(cls, source: ReportSource) -> Self:
@@ -59,4 +60,5 @@ class ProvenanceSection(Section):
         """
         return cls(
             created=origin.created, command=origin.command, versions=dict(origin.versions),
-            recordings=list(recordings), digests=dict(origin.digests), settings=origin.settings)
+            recordings=list(recordings), digests=dict(origin.digests), settings=origin.settings,
+            author=origin.author)
