@@ -3,6 +3,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from support.report_runs import (
@@ -19,6 +20,7 @@ from sysid_ros.report import page
 from sysid_ros.report.plotly_script import plotly_script
 from sysid_ros.report.plots import label
 from sysid_ros.report.sections.registry import SECTIONS
+from sysid_ros.report.sections.residuals import worst_first
 from sysid_ros.runs.report_files import write_page
 
 pytest.importorskip('plotly', reason='the page is drawn by plotly')
@@ -135,6 +137,26 @@ def test_a_report_of_an_earlier_version_is_a_page_whose_robot_stands_still():
     assert not [attributes for _, attributes in elements.found if 'data-player' in attributes]
     assert any(attributes.get('data-figure') == 'robot_view-side'
                for _, attributes in elements.found)
+
+
+def test_joints_with_the_largest_errors_are_drawn_and_the_others_are_a_table():
+    errors = np.array([0.1, np.nan, 0.5, 0.3])
+    assert worst_first(errors) == [2, 3, 0, 1]
+    drawn = worst_first(np.linspace(0.0, 1.0, 1000))
+    assert len(drawn) < 100 and drawn[0] == 999
+
+    def without_figures(document):
+        section = next(each for each in document['sections'] if each['section'] == 'residuals')
+        joint = section['joints'][-1]
+        names = ('joint', 'unit', 'position_unit', 'rms')
+        section['joints'][-1] = {name: joint[name] for name in names} | {'joint': 'quiet_joint'}
+
+    whole, short = render(report()), render(changed_report(without_figures))
+    figures = [sum('data-figure' in attributes for _, attributes in each.found)
+               for each in (whole, short)]
+    assert figures[0] - figures[1] == 6
+    text = ' '.join(short.words)
+    assert '1 joint with smaller errors' in text and 'quiet_joint' in text
 
 
 def test_a_page_of_a_hundred_joints_is_short_enough_and_has_every_figure():

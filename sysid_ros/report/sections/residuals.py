@@ -32,6 +32,8 @@ from sysid_ros.report.sections.section import ReportModel, Section
 from sysid_ros.report.series import Number, Series, logarithmic, series, some_rows
 
 _BINS, _DOTS = 41, 400
+# Joints that are drawn: a page stays small whatever robot it is of.
+_MOST_JOINTS = 24
 _HEIGHT = 250
 
 
@@ -45,23 +47,23 @@ class FrictionCurve(ReportModel):
 
 
 class JointResiduals(ReportModel):
-    """Residuals of one joint, sampled where there are many."""
+    """Residuals of one joint, sampled where there are many; of joints not drawn the RMS alone."""
 
     joint: str
     unit: str
     position_unit: str
     rms: Number
-    edges: Series
-    counts: list[int]
-    lags: Series
-    correlation: Series
-    frequency: Series
-    spectrum: Series
-    torque_spectrum: Series
-    velocity: Series
-    position: Series
-    residual: Series
-    friction: FrictionCurve | None
+    edges: Series = []
+    counts: list[int] = []
+    lags: Series = []
+    correlation: Series = []
+    frequency: Series = []
+    spectrum: Series = []
+    torque_spectrum: Series = []
+    velocity: Series = []
+    position: Series = []
+    residual: Series = []
+    friction: FrictionCurve | None = None
 
 
 class ResidualsSection(Section):
@@ -87,21 +89,25 @@ class ResidualsSection(Section):
         problem = source.judged
         theta = source.values_for(problem)
         residual, motion = problem.residuals(theta), motion_of_rows(problem)
+        worst = worst_joint(source.prediction) or 0
+        drawn = {worst, *worst_first(source.prediction.candidate.relative_per_joint)}
         joints = []
         for k, name in enumerate(source.joint_names):
-            joints.append(_joint(
-                problem, residual, k, joint=name, unit=source.torque_units[k],
-                position_unit=source.position_units[k],
-                **_following(problem, residual, k, theta, motion)))
+            names = {'joint': name, 'unit': source.torque_units[k],
+                     'position_unit': source.position_units[k]}
+            joints.append(
+                _joint(problem, residual, k, **names,
+                       **_following(problem, residual, k, theta, motion)) if k in drawn
+                else JointResiduals(**names, rms=_rms(residual[problem.usable[:, k], k])))
         return cls(
-            rows=next(iter(source.rows)), worst=worst_joint(source.prediction) or 0,
+            rows=next(iter(source.rows)), worst=worst,
             significance=1.96 / np.sqrt(max(len(residual), 1)), joints=joints)
 
     def figures(self) -> dict[str, Figure]:
         """Up to six small figures of every joint."""
         return {
             f'{name}-{k}': plot for k, joint in enumerate(self.joints)
-            for name, plot in self._figures(joint).items()}
+            if joint.edges for name, plot in self._figures(joint).items()}
 
     def _figures(self, joint: JointResiduals) -> dict[str, Figure]:
         residual = f'residual [{joint.unit}]'
@@ -131,13 +137,27 @@ class ResidualsSection(Section):
         return found
 
 
+def worst_first(errors: np.ndarray) -> list[int]:
+    """Indices of the joints that are drawn: those with the largest errors.
+
+    Args:
+        errors: Relative errors, shape ``(n,)``; NaN where a joint has none.
+    """
+    known = np.where(np.isnan(errors), -1.0, errors)
+    return [int(k) for k in np.argsort(-known, kind='stable')[:_MOST_JOINTS]]
+
+
+def _rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(values**2))) if len(values) else 0.0
+
+
 def _joint(
     problem: RegressionProblem, residuals: np.ndarray, k: int, **more: object
 ) -> JointResiduals:
     """Residuals of joint k; ``more`` has its names and what its residuals follow."""
     usable, own = problem.usable[:, k], residuals[:, k]
     counted = own[usable]
-    rms = float(np.sqrt(np.mean(counted**2))) if len(counted) else 0.0
+    rms = _rms(counted)
     reach = max(4.0 * rms, 1e-12)
     counts, edges = np.histogram(np.clip(counted, -reach, reach), _BINS, (-reach, reach))
     lags, correlation = autocorrelation(own, usable, problem.segments, problem.rate)
