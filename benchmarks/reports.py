@@ -27,13 +27,13 @@ BAR_BYTES, BAR_SECONDS = 5e6, 3.0
 
 
 def timed(seconds: list[float], function: Any) -> Any:
-    """The function, which also notes how long each call took in [s] of the processor."""
+    """The function, which also notes how long each call took in [s], as a user waits for it."""
     def call(*arguments: Any, **more: Any) -> Any:
-        start = time.process_time()
+        start = time.perf_counter()
         try:
             return function(*arguments, **more)
         finally:
-            seconds.append(time.process_time() - start)
+            seconds.append(time.perf_counter() - start)
     return call
 
 

@@ -98,7 +98,8 @@ class ResidualsSection(Section):
             joints.append(
                 _joint(problem, residual, k, **names,
                        **_following(problem, residual, k, theta, motion)) if k in drawn
-                else JointResiduals(**names, rms=_rms(residual[problem.usable[:, k], k])))
+                else JointResiduals.model_validate(
+                    {**names, 'rms': _rms(residual[problem.usable[:, k], k])}))
         return cls(
             rows=next(iter(source.rows)), worst=worst,
             significance=1.96 / np.sqrt(max(len(residual), 1)), joints=joints)
