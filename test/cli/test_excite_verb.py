@@ -1,5 +1,6 @@
 """``sysid excite``: from a settings file to a motion, its files, and the verification of any."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,17 @@ def test_motions_are_designed_written_and_can_be_checked(settings, tmp_path, cap
         assert 'may be played' in capsys.readouterr().out
     capsys.readouterr()
     again = ['excite', str(settings), '-o', str(tmp_path / 'again')]
-    assert main([*again, '--after', str(folder / 'excitation_1.yaml')]) == ExitCode.OK
+    assert main([*again, '--after', str(folder / 'excitation_1.yaml'), '--json']) == ExitCode.OK
+    plain = json.loads(capsys.readouterr().out)
+    assert plain['folder'] == str(tmp_path / 'again')
+    assert [Path(each['file']).name for each in plain['motions']] == ['excitation.yaml']
+    assert plain['motions'][0]['duration'] == pytest.approx(second.duration)
+    checked = ['excite', str(settings), '--check', str(folder / 'excitation_1.yaml')]
+    assert main([*checked, '--json']) == ExitCode.OK
+    plain = json.loads(capsys.readouterr().out)
+    assert plain['allowed'] is True and plain['findings'] == []
+    assert main([*checked, '-q']) == ExitCode.OK
+    assert capsys.readouterr().out == ''
     repeated = load_excitation(tmp_path / 'again' / 'excitation.yaml')
     np.testing.assert_array_equal(repeated.coefficients, second.coefficients)
 
