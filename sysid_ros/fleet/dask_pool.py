@@ -76,10 +76,11 @@ class DaskPool:
         stack.enter_context(dask.config.set({
             'distributed.scheduler.allowed-failures': ATTEMPTS - 1,
             'distributed.nanny.pre-spawn-environ': ONE_THREAD}))
-        with one_thread_each():
-            cluster = stack.enter_context(distributed.LocalCluster(
-                n_workers=self.workers, threads_per_worker=1, processes=True,
-                dashboard_address=None, silence_logs=logging.CRITICAL))
+        # Dask puts what workers inherit into this process, and leaves it there.
+        stack.enter_context(one_thread_each())
+        cluster = stack.enter_context(distributed.LocalCluster(
+            n_workers=self.workers, threads_per_worker=1, processes=True,
+            dashboard_address=None, silence_logs=logging.CRITICAL))
         return stack.enter_context(distributed.Client(cluster, set_as_default=False))
 
 

@@ -20,16 +20,21 @@ def quaternions(rotation: np.ndarray) -> np.ndarray:
 
 
 def rotation_matrices(quaternion: np.ndarray) -> np.ndarray:
-    """Rotation matrices of quaternions (x, y, z, w) of any length but zero.
+    """Rotation matrices of quaternions (x, y, z, w) of any length.
 
     Args:
         quaternion: Shape ``(..., 4)``.
 
     Returns:
-        Shape ``(..., 3, 3)``.
+        Shape ``(..., 3, 3)``; NaN where a quaternion is zero or not finite.
     """
     flat = quaternion.reshape(-1, 4)
-    return np.asarray(Rotation.from_quat(flat).as_matrix()).reshape(*quaternion.shape[:-1], 3, 3)
+    length = np.linalg.norm(flat, axis=1)
+    known = np.isfinite(length) & (length > 0.0)
+    matrices = np.full((len(flat), 3, 3), np.nan)
+    if known.any():
+        matrices[known] = Rotation.from_quat(flat[known]).as_matrix()
+    return matrices.reshape(*quaternion.shape[:-1], 3, 3)
 
 
 def rotation_with_z(axis: np.ndarray) -> np.ndarray:

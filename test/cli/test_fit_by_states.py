@@ -89,6 +89,7 @@ def test_settings_of_the_sections_arrive(folder, capsys):
            'write fit: {collocation: {huber: 3.0}}.')
     assert ' '.join(capsys.readouterr().out.split()).count(old) == 1
     estimate = json.loads((folder / 'run' / 'estimate.json').read_text())
+    assert estimate['settings'].pop('plausibility')['mass_factor'] == 3.0
     assert estimate['settings'] == {
         'scheme': 'trapezoidal', 'process_noise': 0.1, 'huber': 3.0, 'prior_strength': 0.1,
         'estimate_noise': False, 'max_iterations': 600, 'tolerance': 1e-10,

@@ -30,6 +30,12 @@ def test_every_item_is_carried_out_once_and_told_with_its_number(pool):
     assert sorted(answers) == [(0, 9), (1, 1), (2, 16), (3, 1), (4, 25)]
 
 
+def test_the_environment_of_workers_is_not_left_to_this_process(pool):
+    before = dict(os.environ)
+    assert dict(pool.map(fleet_work.squared, [2])) == {0: 4}
+    assert dict(os.environ) == before
+
+
 def test_nothing_to_do_is_no_error(pool):
     assert not list(pool.map(fleet_work.squared, []))
 

@@ -26,6 +26,14 @@ def test_quaternions_and_matrices_are_pinocchios(rng):
     np.testing.assert_allclose(rotation_matrices(3.0 * found), rotation, atol=1e-14)
 
 
+@pytest.mark.parametrize('number', [0.0, np.nan, np.inf])
+def test_a_quaternion_that_is_none_gives_no_matrix_and_hinders_no_other(number):
+    quaternion = np.array([[number] * 4, [0.0, 0.0, 0.0, 2.0]])
+    matrices = rotation_matrices(quaternion)
+    assert np.isnan(matrices[0]).all()
+    np.testing.assert_array_equal(matrices[1], np.eye(3))
+
+
 @pytest.mark.parametrize('size', [0.0, 1e-9, 1e-3, 0.9e-2, 1.1e-2, 0.3, 3.0])
 def test_inverse_left_jacobians_are_pinocchios(rng, size):
     vectors = rng.normal(size=(20, 3))

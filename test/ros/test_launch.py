@@ -275,7 +275,7 @@ def xml_entities(file):
 
 
 def yaml_entities(file):
-    """The same of one in YAML."""
+    """Tag and attributes of each entity of a launch file in YAML."""
     for entity in load_yaml(file)['launch']:
         (pair,) = entity.items()
         yield pair

@@ -271,8 +271,8 @@ def test_a_robot_that_stood_still_tells_nothing(fits, shadow):
 def test_56_the_bytes_that_would_be_handed_over_are_read_again(
     fits, model, tmp_path, monkeypatch, written, spoilt, words
 ):
-    def export(robot, parameters):
-        right = export_description(robot, parameters)
+    def export(robot, parameters, **others):
+        right = export_description(robot, parameters, **others)
         xml = re.sub(written, spoilt, right.xml)
         assert xml != right.xml
         return replace(right, xml=xml)

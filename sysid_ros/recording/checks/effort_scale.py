@@ -37,8 +37,8 @@ _CANCELLED, _REST = -1.0, 0.15
 # Logarithms of the ratio of inertial efforts to weights that are looked at, the step for its
 # curvature, and what it has to explain, in squared standard deviations.
 _RATIOS, _ASIDE, _DECISIVE = 2.0, 0.1, 20.0
-# Step of the differences that tell the curvature.
-_STEP = 1e-4
+# Step of the differences that tell the curvature, and Newton's step that is none any more.
+_STEP, _ARRIVED = 1e-4, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,6 +263,9 @@ def _fitted(found: list[Reading], room: bool = True) -> tuple[np.ndarray, np.nda
         (evidence(solution.x + step)[1] - evidence(solution.x - step)[1]) / (4.0 * _STEP)
         for step in _STEP * np.eye(len(start))])
     curvature = 0.5 * (curvature + curvature.T)
-    if not (solution.success and np.linalg.eigvalsh(curvature)[0] > 0.0):
+    if not np.linalg.eigvalsh(curvature)[0] > 0.0:
         return solution.x, np.zeros_like(curvature)
-    return solution.x, curvature
+    # At the best point a line search may end for rounding, which SciPy calls abnormal.
+    newton = np.linalg.solve(2.0 * curvature, evidence(solution.x)[1])
+    arrived = solution.success or np.abs(newton).max() < _ARRIVED
+    return solution.x, curvature if arrived else np.zeros_like(curvature)

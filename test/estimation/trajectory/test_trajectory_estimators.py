@@ -10,6 +10,7 @@ import pytest
 from support import trajectory_problems as made
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
+from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
 from sysid_ros.estimation.trajectory.assessment import determined_parameters, grouping
 from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
@@ -236,5 +237,5 @@ def test_information_that_is_lost_on_the_way_is_no_crash_but_a_fit_that_ended_ea
     information[0], information[:, 0] = 0.0, 0.0
     values, status = consistent_values(
         problem, truth, QuadraticModel(
-            grouping(problem, known), information, np.zeros(len(determined))), 0.1)
+            grouping(problem, known), information, np.zeros(len(determined))), 0.1, Plausibility())
     assert status is Status.INACCURATE and values is truth

@@ -98,7 +98,12 @@ def test_a_monitor_that_was_never_heard_is_not_there() -> None:
 
 
 def test_efforts_that_are_not_measured_are_not_judged() -> None:
-    assert in_motion(replace(WELL, effort=np.array([np.nan, 99.0]))) == ()
+    assert in_motion(replace(WELL, effort=np.array([np.nan, 0.0]))) == ()
+
+
+def test_an_effort_that_is_not_measured_hides_no_other() -> None:
+    found, = in_motion(replace(WELL, effort=np.array([np.nan, 99.0])))
+    assert 'The effort of b is 99' in found
 
 
 def test_12_a_clock_that_jumped_back_before_the_motion_is_none_of_its_business() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.signal
 
+from sysid_ros.recording.checks import effort_scale
 from sysid_ros.recording.checks.effort import (
     EffortFinding,
     EffortKind,
@@ -65,6 +66,25 @@ def test_a_scale_of_all_efforts_is_found_together(simulated_arm):
             assert np.exp(found.common) == pytest.approx(2.0, rel=0.3)
             told += 1
     assert told >= len(SEEDS) - 1
+
+
+@pytest.mark.parametrize(('away', 'told'), [(0.0, True), (0.3, False)])
+def test_a_search_that_ends_for_rounding_is_believed_at_the_best_point_alone(
+    simulated_arm, monkeypatch, away, told
+):
+    arm = simulated_arm(0)
+    data = arm.dataset()
+    data = replace(data, tau=data.tau * [1.0, 2.0, 1.0])
+    expected, search = scales_of(arm, data), effort_scale._most_likely
+
+    def abnormal(evidence, start):
+        found = search(evidence, start)
+        found.x, found.success = found.x + away, False
+        return found
+
+    monkeypatch.setattr(effort_scale, '_most_likely', abnormal)
+    assert expected.odd
+    assert scales_of(arm, data).odd == (pytest.approx(expected.odd) if told else {})
 
 
 def test_two_joints_contradict_each_other_and_both_ways_to_mend_it_are_said(simulated_arm):
