@@ -74,7 +74,7 @@ def test_a_search_that_ends_for_rounding_is_believed_at_the_best_point_alone(
 ):
     arm = simulated_arm(0)
     data = arm.dataset()
-    data = replace(data, tau=data.tau * [1.0, 2.0, 1.0])
+    data = replace(data, tau=data.tau * [1.0, 2.0, 1.0, 1.0])
     expected, search = scales_of(arm, data), effort_scale._most_likely
 
     def abnormal(evidence, start):
