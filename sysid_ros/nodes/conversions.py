@@ -164,8 +164,8 @@ def _validity(known: Validity) -> dict[str, Any]:
 
 
 def _faster_motion(known: Mapping[str, Any]) -> FasterMotion:
-    """The torque error to expect of faster motion, from plain values."""
-    factors = known.get('speed_factors', {})
+    """The torque error to expect of faster motion, joints in the order the store keeps them in."""
+    factors = dict(sorted(known.get('speed_factors', {}).items()))
     return FasterMotion(
         relative_error=known.get('relative_error', math.nan),
         standard_error=known.get('deviation', math.nan),

@@ -52,6 +52,14 @@ def setup(ros):
     return ServoArm(ros)
 
 
+def ended(setup, **parameters):
+    """What a node prints that cannot begin, and ends."""
+    process = setup.node(**parameters).process
+    setup.ros.wait(lambda: process.poll() is not None)
+    assert process.returncode == 1
+    return setup.ros.output('identification_node')
+
+
 def parameters(run):
     return json.loads((run / 'estimate.json').read_text())['parameters']
 
@@ -105,10 +113,9 @@ def test_a_robot_with_actuators_is_not_recorded_without_its_commands(setup):
 
 
 def test_it_is_asked_for_the_topic_of_the_commands(setup):
-    setup.node()
-    setup.said(DiagnosticStatus.ERROR, 'it is not said which topic has their commands')
+    assert 'it is not said which topic has their commands' in ended(setup)
 
 
 def test_it_is_not_followed_row_by_row(setup):
-    setup.node(command_topic=COMMANDS, online=True)
-    setup.said(DiagnosticStatus.ERROR, 'the torques of a robot with actuators are not measured')
+    assert 'the torques of a robot with actuators are not measured' in ended(
+        setup, command_topic=COMMANDS, online=True)
