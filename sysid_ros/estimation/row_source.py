@@ -17,8 +17,8 @@ from sysid_ros.estimation.rows import MemoryStore, RowBuilder
 from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
 from sysid_ros.mechanics.joint_terms.shaped import ShapedFriction, SlopeCurve
 from sysid_ros.mechanics.joint_terms.term import JointTerm
-from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
 
@@ -133,6 +133,6 @@ class RowSource(Motion):
         """Rigid-body torque of all samples; the last one is kept, as shapes change far more."""
         last = self._loads.get('last')
         if last is None or not np.array_equal(last[0], inertials):
-            last = inertials, inertial_regressor(robot, *self.motion) @ inertials
+            last = inertials, recursive_newton_euler(robot, inertials, *self.motion)
             self._loads['last'] = last
         return last[1]

@@ -19,6 +19,7 @@ from sysid_ros.mechanics.joint_terms.term import (
 )
 from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.mechanics.regressor.regressor_adjoint import regressor_gradient
+from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import Parameter, ParameterSet
 
@@ -72,7 +73,7 @@ class LoadFriction(NonlinearTerm):
         self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
     ) -> np.ndarray:
         """Torque per unit of each coefficient, shape ``(T, n, k)``."""
-        load = inertial_regressor(robot, q, v, a) @ self.inertials(robot)
+        load = recursive_newton_euler(robot, self.inertials(robot), q, v, a)
         joints = [robot.joint_index(name) for name in self._joints(robot)]
         columns = np.zeros((*v.shape, len(joints)))
         columns[:, joints, np.arange(len(joints))] = self.curves(robot, load, v)
@@ -84,7 +85,7 @@ class LoadFriction(NonlinearTerm):
     ) -> np.ndarray:
         """Derivatives of the weighted columns with respect to q, v and a, ``(3, T, n)``."""
         inertials = self.inertials(robot)
-        load = inertial_regressor(robot, q, v, a) @ inertials
+        load = recursive_newton_euler(robot, inertials, q, v, a)
         along, by_speed = np.zeros_like(load), np.zeros_like(load)
         for k, name in enumerate(self._joints(robot)):
             joint = robot.joint_index(name)
@@ -143,7 +144,7 @@ class LoadFriction(NonlinearTerm):
         a: np.ndarray,
     ) -> dict[str, np.ndarray]:
         """Derivatives by identified smoothings, shape ``(T, n)`` each, by name."""
-        load = inertial_regressor(robot, q, v, a) @ self.inertials(robot)
+        load = recursive_newton_euler(robot, self.inertials(robot), q, v, a)
         return {
             shape: parameters[amplitude] * slope[:, None] * w
             for shape, amplitude, slope, w in self.slope_curves(robot, load, v)

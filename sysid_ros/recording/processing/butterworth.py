@@ -5,6 +5,8 @@ SciPy's signal package is imported when a filter is designed: it takes a third o
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 
@@ -19,9 +21,8 @@ def sections(order: int, cutoff: float, rate: float) -> np.ndarray:
     Returns:
         Numerators and denominators, shape ``(S, 6)``, leading denominators one.
     """
-    from scipy.signal import butter  # noqa: PLC0415 (see above)
-
-    return np.asarray(butter(order, cutoff, fs=rate, output='sos'))
+    # SciPy's filters want arrays that can be written.
+    return _sections(order, cutoff, rate).copy()
 
 
 def slowest_pole(order: int, cutoff: float, rate: float) -> float:
@@ -54,3 +55,11 @@ def zero_phase_response(order: int, cutoff: float, rate: float, length: int) -> 
     impulse = np.zeros(2 * length)
     impulse[length] = 1.0
     return np.asarray(sosfiltfilt(sections(order, cutoff, rate), impulse, padlen=0)[length:])
+
+
+@lru_cache(maxsize=64)
+def _sections(order: int, cutoff: float, rate: float) -> np.ndarray:
+    """The table of :func:`sections`: to design it takes as long as to filter 5000 samples."""
+    from scipy.signal import butter  # noqa: PLC0415 (see above)
+
+    return np.asarray(butter(order, cutoff, fs=rate, output='sos'))

@@ -30,7 +30,7 @@ Samples = Callable[[slice], np.ndarray]
 
 #: Fewest samples from one that is wanted to the next that are worth it, and fewest numbers in them:
 #: a block costs some microseconds whatever it holds, and few columns are filtered faster whole.
-LEAST_STEP, LEAST_BLOCK = 8, 800
+LEAST_STEP, LEAST_BLOCK = 8, 400
 # Bytes of samples that are held at once: they should stay near the processor.
 _HELD = 4_000_000
 
