@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--repeat', type=int, default=2, metavar='N', help='play it so many times; 2 by default')
     parser.add_argument(
         '--rate', type=float, default=250.0, metavar='HZ',
-        help='messages per second, which divide 1000; 250 by default')
+        help='messages per second, which divide 4000; 250 by default')
     parser.add_argument(
         '--lock', action='append', default=[], metavar='JOINT=POSITION',
         help='hold a joint fixed at a position in rad or m; may be repeated. What the motion does '
@@ -187,7 +187,7 @@ def _require_numbers(options: argparse.Namespace) -> int:
     if not (every >= 1.0 and every == round(every)):
         raise ConfigurationError(
             'cannot be used', where='--rate', found=options.rate,
-            allowed='a number that divides 1000', fix='Say --rate 250')
+            allowed='a number that divides 4000', fix='Say --rate 250')
     return round(every)
 
 

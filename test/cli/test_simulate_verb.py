@@ -42,14 +42,18 @@ def test_a_fit_of_its_bags_comes_close_to_the_truth(arm, tmp_path, monkeypatch, 
         assert main(['init', arm, name, '-o', f'{name}.yaml']) == ExitCode.OK
     assert main(['fit', 'slow.yaml', '--validate', 'fast.yaml', '-o', 'run']) == ExitCode.OK
     capsys.readouterr()
-    errors = {}
+    errors, within = {}, {}
     for seed in ('5', '6'):
         assert main(['simulate', arm, '--compare', 'run', '--seed', seed]) == ExitCode.OK
         said = capsys.readouterr().out
         rows = [line.split() for line in said.splitlines() if line.startswith('  ')][2:]
         errors[seed] = np.array([row[2:] for row in rows], dtype=float)
+        count, _, of, *_ = said.split('\n\n')[-1].split()
+        within[seed] = int(count), int(of)
     described, identified = errors['5'].T
     assert len(described) == 4 and (identified < 0.15 * described).all()
+    # Chance leaves fewer than 21 of 24 inside intervals of 95 % in 3 cases of 100.
+    assert within['5'][0] >= within['5'][1] - 3
     # The truth of another seed is another one.
     assert (errors['6'][:, 1] > 3.0 * identified).any()
 
