@@ -17,9 +17,9 @@ from sysid_ros.mechanics.control import ComputedTorque
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.numerics.progress import tell
 
-#: Steps of the simulation and of the controller per second. MuJoCo takes velocities half a step late:
-#: with steps of 1 ms that is more than what noise leaves unknown, and parameters of a UR5 were up to
-#: seven of their standard deviations off.
+#: Steps of the simulation and of the controller per second. MuJoCo takes velocities half a step
+#: late: at 1 ms that is more than what noise leaves unknown, and parameters of a UR5 were
+#: up to seven of their standard deviations off.
 STEPS_PER_SECOND = 4000.0
 # Natural frequency of the controller in [rad/s]; rest before and after each pass in [s].
 _FREQUENCY, _REST = 80.0, 0.5
