@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,9 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.bag.long_bag import LongBag
 from sysid_ros.recording.checks.clipped_effort import clipped_efforts
 from sysid_ros.recording.checks.column_order import require_named_order
-from sysid_ros.recording.checks.effort import (
-    EffortFinding,
-    EffortKind,
-    effort_findings,
-    require_right_signs,
-)
+from sysid_ros.recording.checks.effort import RecordedEfforts, effort_findings_together
+from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_signs import RecordedSigns, require_right_signs
 from sysid_ros.recording.checks.unit_check import unit_mistakes
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.align import Clock, align, align_from
@@ -145,22 +142,17 @@ class FitSetup:
             RecordingError: Columns are those of other joints, or an effort has the wrong sign,
                 unless the settings only warn.
         """
+        found, = effort_findings_of([self], [dataset])
+        return found
+
+    def recorded_efforts(self, dataset: Dataset) -> RecordedEfforts:
+        """Measured efforts with what the settings know of them."""
         described = self.settings.recording
-        effort = described.effort
-        ratios = None
+        effort, ratios = described.effort, {}
         if described.transmission is not None and (effort is None or effort.side == 'joint'):
             gears = np.diag(described.transmission.build().motor_per_joint)
             ratios = dict(zip(described.joints, gears, strict=True))
-        findings = effort_findings(
-            dataset, self.model, ratios, self.identification.described.unpowered)
-        if self.settings.processing.effort_check == 'refuse':
-            # Efforts of other joints may also look like those of the wrong sign.
-            require_named_order(dataset, self.model)
-            require_right_signs(findings, described, dataset.source)
-            return findings
-        # Scales are told by the description, which is what is wrong, says who only wants a warning.
-        scales = (EffortKind.INCONSISTENT, EffortKind.OTHER_CLOCK)
-        return tuple(one for one in findings if one.kind not in scales)
+        return RecordedEfforts(dataset, ratios, self.identification.described.unpowered)
 
     def parameters(self) -> ParameterSet:
         """Parameters with what is known of them, those the settings hold fixed among them.
@@ -198,3 +190,34 @@ class FitSetup:
             minimum_velocity=fit.minimum_velocity, parameters=self.parameters())
         plausible = fit.plausible
         return with_plausible_terms(problem, plausible.term_factor, plausible.effort_limits)
+
+
+def effort_findings_of(
+    setups: Sequence[FitSetup], datasets: Sequence[Dataset]
+) -> tuple[tuple[EffortFinding, ...], ...]:
+    """Findings on the efforts of recordings of one robot compared with the prior's torques.
+
+    Args:
+        setups: Settings of each recording; the torque model is that of the first.
+        datasets: The recordings.
+
+    Raises:
+        RecordingError: Columns are those of other joints, or efforts have the wrong sign, unless
+            the settings of the recording only warn.
+    """
+    found = effort_findings_together(
+        [setup.recorded_efforts(data) for setup, data in zip(setups, datasets, strict=True)],
+        setups[0].model)
+    refusing = [setup.settings.processing.effort_check == 'refuse' for setup in setups]
+    signs = []
+    for setup, data, those, refuses in zip(setups, datasets, found, refusing, strict=True):
+        if refuses:
+            # Efforts of other joints may also look like those of the wrong sign.
+            require_named_order(data, setup.model)
+            signs.append(RecordedSigns(those, setup.settings.recording, data.source))
+    require_right_signs(*signs)
+    # Scales are told by the description, which is what is wrong, says who only wants a warning.
+    scales = (EffortKind.INCONSISTENT, EffortKind.OTHER_CLOCK)
+    return tuple(
+        those if refuses else tuple(one for one in those if one.kind not in scales)
+        for those, refuses in zip(found, refusing, strict=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError
-from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.fit_setup import FitSetup, effort_findings_of
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.problem import RegressionProblem
@@ -18,7 +18,7 @@ from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.bag.long_bag import LongBag
-from sysid_ros.recording.checks.effort import EffortFinding
+from sysid_ros.recording.checks.effort_finding import EffortFinding
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.fingerprint import fingerprints, is_known
 
@@ -108,13 +108,20 @@ class Measurements:
             replace(part, setup=FitSetup(part.setup.identification.with_terms(terms), model))
             for part in self.parts))
 
-    def effort_findings(self) -> tuple[tuple[EffortFinding, ...], ...]:
+    def effort_findings(
+        self, motions: Sequence[Dataset] | None = None
+    ) -> tuple[tuple[EffortFinding, ...], ...]:
         """Findings on the efforts of each recording compared with the torques the prior predicts.
+
+        Args:
+            motions: The part of each recording to look at; all of it by default.
 
         Raises:
             RecordingError: An effort has the wrong sign, unless the settings only warn.
         """
-        return tuple(part.setup.effort_findings(part.dataset) for part in self.parts)
+        return effort_findings_of(
+            [part.setup for part in self.parts],
+            [part.dataset for part in self.parts] if motions is None else motions)
 
     @property
     def fingerprints(self) -> tuple[str, ...]:

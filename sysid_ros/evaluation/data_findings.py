@@ -16,7 +16,7 @@ from sysid_ros.evaluation.departures import Departure
 from sysid_ros.evaluation.supported_links import SupportedLink
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
 from sysid_ros.mechanics.torque_model import TorqueModel
-from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.delay import TorqueDelays, estimate_delays

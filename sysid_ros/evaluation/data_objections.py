@@ -17,7 +17,8 @@ from sysid_ros.evaluation.objection import Objection, held_at_prior
 from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
 from sysid_ros.evaluation.supported_links import SupportedLink
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
-from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_finding import EffortFinding
+from sysid_ros.recording.checks.effort_statements import effort_statements
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.recording.processing.delay import TorqueDelays
 
@@ -112,18 +113,14 @@ def _signals(qualities: Sequence[DataQuality]) -> Iterator[Objection]:
 
 def _efforts(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
     """Efforts that are not joint torques; other recordings of the robot would not show it."""
-    alike: dict[tuple[str, EffortKind], list[EffortFinding]] = {}
-    for finding in efforts:
-        if not finding.kind.usable:
-            alike.setdefault((finding.joint, finding.kind), []).append(finding)
-    for (joint, kind), (first, *more) in alike.items():
-        where = ', '.join(one.recording for one in (first, *more) if one.recording)
+    for one in effort_statements(efforts):
+        where = ', '.join(one.recordings)
         yield Objection(
-            f'{joint}: the effort looks like {kind.value}{f" in {where}" if where else ""}, so the '
-            'masses and frictions found from it are as wrong.',
-            f'{first.suggestion}.' if first.suggestion else
-            'Check what the drive reports as effort.',
-        )
+            f'{", ".join(one.joints)}: the effort looks like {one.kind.value}'
+            f'{f" in {where}" if where else ""}, so the masses and frictions found from it are as '
+            'wrong.',
+            f'{f"In the settings of {where}: " if where else ""}{one.next_step}.' if one.next_step
+            else 'Check what the drive reports as effort.')
 
 
 def _contradictions(data: DataFindings) -> Iterator[Objection]:

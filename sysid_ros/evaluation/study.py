@@ -57,7 +57,7 @@ from sysid_ros.evaluation.study_checks import require_simulation, require_split
 from sysid_ros.evaluation.supported_links import supported_links
 from sysid_ros.mechanics.joint_terms.closest_friction import closest_frictions, frictions_to_json
 from sysid_ros.numerics.forked import Forked
-from sysid_ros.recording.checks.effort import EffortFinding
+from sysid_ros.recording.checks.effort_finding import EffortFinding
 from sysid_ros.recording.checks.motion_range import MotionRange
 from sysid_ros.recording.checks.quality import DataQuality, assess_quality
 from sysid_ros.recording.dataset import Dataset
@@ -163,9 +163,7 @@ class Study:
         # Delays take as long as the efforts and rows, and need none of them.
         with Forked(lambda: delays_to_arrays(
                 delays_of(motion, measured.model) for motion in motions)) as other:
-            findings = tuple(
-                part.setup.effort_findings(motion)
-                for part, motion in zip(measured.parts, motions, strict=True))
+            findings = measured.effort_findings(motions)
             training = measured.problem(0.0, end)
             held_out = _held_out(choice, validation, holdout)
             delays = delays_from_arrays(other.result(), motions)

@@ -15,7 +15,7 @@ from sysid_ros.evaluation.model_choice import with_filters
 from sysid_ros.evaluation.study import quality_of
 from sysid_ros.mechanics.actuators.actuators import Actuators, actuated
 from sysid_ros.mechanics.torque_model import TorqueModel
-from sysid_ros.recording.checks.effort import EffortFinding
+from sysid_ros.recording.checks.effort_finding import EffortFinding
 from sysid_ros.recording.checks.motion_content import MotionContent
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.report.sections.data_quality import MOST_JITTER, RecordingQuality

@@ -29,7 +29,7 @@ from sysid_ros.evaluation.simulation import Simulation
 from sysid_ros.evaluation.study import FINGERPRINTS, quality_of
 from sysid_ros.evaluation.undeclared_load import undeclared_load
 from sysid_ros.evaluation.verdict import Verdict, judge
-from sysid_ros.recording.checks.effort import EffortFinding
+from sysid_ros.recording.checks.effort_finding import EffortFinding
 from sysid_ros.recording.fingerprint import is_known
 from sysid_ros.recording.processing.choice import too_coarse, without_filters
 from sysid_ros.recording.processing.delay import TorqueDelays

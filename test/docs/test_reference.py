@@ -101,7 +101,7 @@ def test_every_estimator_has_a_page_with_equation_assumptions_failures_and_sourc
 
 
 def test_every_kind_of_effort_is_explained():
-    from sysid_ros.recording.checks.effort import EffortKind
+    from sysid_ros.recording.checks.effort_finding import EffortKind
 
     page = (PROJECT / 'docs' / 'how-to' / 'verdict.md').read_text(encoding='utf-8')
     assert not [kind for kind in EffortKind if not kind.usable and kind.value not in page]

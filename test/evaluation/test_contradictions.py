@@ -16,7 +16,7 @@ from sysid_ros.evaluation.contradictions import Contradiction, FaultKind, ScoreT
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.evaluation import evaluate
 from sysid_ros.mechanics.torque_model import TorqueModel
-from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.description import RecordingSettings
 
 

@@ -11,7 +11,7 @@ from sysid_ros.evaluation.data_findings import (
     delays_to_arrays,
     named_efforts,
 )
-from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.processing.delay import TorqueDelays
 
 

@@ -13,7 +13,7 @@ from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
-from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.checks.quality import DataQuality, JointQuality
 from sysid_ros.recording.processing.delay import TorqueDelays
 

@@ -8,13 +8,10 @@ import pytest
 
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.fit_setup import FitSetup
-from sysid_ros.recording.checks.effort import (
-    EffortFinding,
-    EffortKind,
-    effort_findings,
-    require_right_signs,
-)
+from sysid_ros.recording.checks.effort import effort_findings
+from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.checks.effort_reading import readings
+from sysid_ros.recording.checks.effort_signs import RecordedSigns, require_right_signs
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.processing.align import align
 from sysid_ros.recording.processing.masks import faster_than, saturated_runs
@@ -78,10 +75,10 @@ def test_16_a_wrong_sign_is_recognised_on_every_joint_and_refused(simulated_arm)
     tau = data.tau * [1.0, 1.0, -1.0, 1.0]
     findings = effort_findings(replace(data, tau=tau), arm.model)
     with pytest.raises(RecordingError, match=r'of elbow_pitch has the wrong.*: \[1, 1, -1, 1\]'):
-        require_right_signs(findings)
+        require_right_signs(RecordedSigns(findings))
     with pytest.raises(RecordingError, match=r'recording.effort of second\.npz: '):
-        require_right_signs(findings, recording='second.npz')
-    require_right_signs(effort_findings(data, arm.model))
+        require_right_signs(RecordedSigns(findings, recording='second.npz'))
+    require_right_signs(RecordedSigns(effort_findings(data, arm.model)))
 
 
 def test_16_signs_that_were_set_before_are_turned_and_not_set_again(simulated_arm):
@@ -93,10 +90,11 @@ def test_16_signs_that_were_set_before_are_turned_and_not_set_again(simulated_ar
         described = RecordingSettings(
             format='rosbag', file='bag', joints=order, effort={'sign': sign})
         with pytest.raises(RecordingError) as refused:
-            require_right_signs(findings, described)
+            require_right_signs(RecordedSigns(findings, described))
         assert f'Set recording: {{effort: {{sign: {right}}}}}, or' in str(refused.value)
     with pytest.raises(RecordingError, match=r'joints: \[.*\], effort: {sign: \[1, 1, -1, 1\]}'):
-        require_right_signs(findings, RecordingSettings(format='rosbag', file='bag'))
+        require_right_signs(
+            RecordedSigns(findings, RecordingSettings(format='rosbag', file='bag')))
 
 
 def test_16_a_motor_side_torque_is_told_from_a_current_by_the_gear_ratio(simulated_arm):
@@ -120,7 +118,8 @@ def test_16_a_current_gets_a_sentence_with_its_scale_and_what_to_put_in_the_sett
     sentence = findings[1].sentence
     assert sentence.startswith(
         'shoulder_pitch: the effort looks like a current or a motor-side torque: 0.02')
-    assert 'Set recording.effort.scale to the torque per unit at this joint, about' in sentence
+    assert 'Set recording: {effort: {scale: [1, ' in sentence
+    assert 'the torque per unit by the description, times what is there now' in sentence
     assert 'or the masses of the description are wrong: correct them' in sentence
     assert 25.0 < 1 / findings[1].scale < 60.0
     assert not findings[1].wrong_sign
@@ -167,7 +166,7 @@ def test_16_an_effort_of_noise_or_of_nothing_is_not_taken_for_a_torque(simulated
     assert findings[1].kind in (EffortKind.UNRELATED, EffortKind.UNKNOWN)
     assert findings[2].kind is EffortKind.CONSTANT
     assert not findings[2].kind.usable
-    require_right_signs(findings)
+    require_right_signs(RecordedSigns(findings))
     assert 'recording: {unpowered: [elbow_pitch]}' in findings[2].suggestion
     # What has nothing to do with the motion may be another column, or that of no drive at all.
     noise = np.convolve(rng.normal(size=len(tau)), np.full(50, 0.02), mode='same')
@@ -187,7 +186,7 @@ def test_16_the_link_torques_of_the_kuka_are_accepted_and_their_negatives_refuse
     data, model = measured('kuka_run1.yaml', 'kuka_lwr4', shared_data)
     findings = effort_findings(data, model)
     assert all(finding.kind.usable for finding in findings)
-    require_right_signs(findings)
+    require_right_signs(RecordedSigns(findings))
     flipped = effort_findings(replace(data, tau=-data.tau), model)
     assert all(finding.wrong_sign for finding in flipped)
 

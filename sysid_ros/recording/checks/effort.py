@@ -10,19 +10,28 @@ inertia are free but not negative, so that a wrong prior by itself raises no ala
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.checks.effort_finding import (
+    MASSES,
+    TOGETHER,
+    EffortFinding,
+    EffortKind,
+    advice,
+)
 from sysid_ros.recording.checks.effort_reading import Reading, readings
-from sysid_ros.recording.checks.effort_scale import EffortScales, agree, effort_scales
-from sysid_ros.recording.checks.settings_lines import signal_line
+from sysid_ros.recording.checks.effort_scale import (
+    EffortScales,
+    agree,
+    effort_scales_together,
+)
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.description import RecordingSettings, per_joint
 from sysid_ros.recording.units import torque_units_of
 
 # Scales tried, and those that are no reason for alarm: a wrong prior explains them.
@@ -54,158 +63,100 @@ _BY_PRIOR = 0.75
 # of what the prior predicts; by so many standard deviations that the prior's own make, which are
 # those of a prior that is likely wrong; and where the fast part correlates so much.
 _MISSING, _SURE, _SEEN = 0.75, 1.3, 0.8
-_MASSES = 'the masses of the description are wrong: correct them'
-#: Name of the finding of all joints together.
-_TOGETHER = 'all joints'
 
 # A joint carries weight where that is this part of its torque.
 _CARRIES = 0.3
 
 
-class EffortKind(enum.Enum):
-    """Kinds of effort signals; the values are clauses for sentences."""
-
-    JOINT_TORQUE = 'a torque at the joint'
-    WRONG_SIGN = 'a torque at the joint with the wrong sign'
-    MOTOR_SIDE = 'a torque at the motor, before the gears'
-    SCALED = 'a current or a motor-side torque'
-    GRAVITY_COMPENSATED = 'a torque without the part that carries gravity'
-    FILTERED = 'a torque whose slow part is missing'
-    INCONSISTENT = 'a torque of another scale than the masses of the description'
-    OTHER_UNIT = 'a torque in another unit'
-    OTHER_CLOCK = 'a torque on another clock than the motion'
-    CONSTANT = 'a constant, whatever the joint does'
-    UNRELATED = 'nothing the model could make of this motion'
-    UNKNOWN = 'something that prior and motion do not settle'
-
-    @property
-    def usable(self) -> bool:
-        """Whether a fit may go on without asking."""
-        return self in (EffortKind.JOINT_TORQUE, EffortKind.UNKNOWN)
-
-
-@dataclass(frozen=True)
-class EffortFinding:
-    """Finding on the effort of one joint.
+class RecordedEfforts(NamedTuple):
+    """Efforts of a recording, and what is known of them.
 
     Attributes:
-        joint: Name of the joint, or 'all joints'.
-        kind: What it looks like.
-        scale: Recorded effort per torque of the best reading, signed; its sign is wrong when
-            negative. On another clock, of what accelerates the links beside what carries them.
-        explained: Part of the recorded effort that this reading explains, from 0 to 1; NaN of all
-            joints.
-        correlation: Correlation of the effort with what this reading predicts; NaN of all joints.
-        suggestion: What to change in the settings, if anything.
-        recording: The recording that shows it; empty where there is but one.
+        dataset: Motion and effort; its joints must be the model's, in order.
+        ratios: Motor turns per joint turn by joint, as far as known, which tells a
+            motor-side torque from a current.
+        unpowered: Joints that nothing drives, whose effort is zero indeed.
     """
 
-    joint: str
-    kind: EffortKind
-    scale: float
-    explained: float
-    correlation: float
-    suggestion: str = ''
-    recording: str = ''
-
-    @property
-    def wrong_sign(self) -> bool:
-        """Whether the sign is wrong, whatever else is."""
-        return not self.kind.usable and self.kind is not EffortKind.UNRELATED and self.scale < 0
-
-    @property
-    def sentence(self) -> str:
-        """The finding in words."""
-        text = f'{self.joint}: the effort looks like {self.kind.value}'
-        if self.kind not in (EffortKind.UNKNOWN, EffortKind.CONSTANT):
-            text += f': {self.scale:.2g} of the predicted'
-            if np.isfinite(self.correlation):
-                text += f', correlation {self.correlation:.2f}'
-        return f'{text}. {self.suggestion}' if self.suggestion else text
+    dataset: Dataset
+    ratios: Mapping[str, float] = {}
+    unpowered: Collection[str] = ()
 
 
 def effort_findings(
     dataset: Dataset, model: TorqueModel, ratios: Mapping[str, float] | None = None,
     unpowered: Collection[str] = (),
 ) -> tuple[EffortFinding, ...]:
-    """Findings on the efforts, one for each joint.
-
-    Where all efforts have one scale that is not 1, or another clock, one more finding says so.
-    Nothing is changed in the data.
+    """Findings on the efforts of one recording; see :func:`effort_findings_together`.
 
     Args:
         dataset: Motion and effort.
         model: Torque model with the prior; its joints must be the dataset's, in order.
-        ratios: Motor turns per joint turn by joint, as far as known, which tells a
-            motor-side torque from a current.
+        ratios: Motor turns per joint turn by joint, as far as known.
         unpowered: Joints that nothing drives, whose effort is zero indeed.
 
     Raises:
         RecordingError: The joints differ.
     """
-    if dataset.joint_names != model.robot.joint_names:
-        raise RecordingError(
-            'the data holds other joints than the model', where=dataset.source,
-            found=', '.join(dataset.joint_names), allowed=', '.join(model.robot.joint_names),
-        )
-    gears, moving = ratios or {}, np.ptp(dataset.q, axis=0) > _MOVES
-    read = dict(zip(dataset.joint_names, readings(dataset, model), strict=True))
-    findings = [
-        _judge(name, own, gears.get(name), bool(moves)) if own or not moves or name in unpowered
-        else _constant(name)
-        for (name, own), moves in zip(read.items(), moving, strict=True)]
-    whole = {name: own[0] for name, own in read.items() if own}
-    findings, shared = _in_one_unit(findings, whole)
-    usable = {one.joint for one in findings if one.kind.usable} if not shared else set()
-    scales = effort_scales({name: own for name, own in whole.items() if name in usable})
-    return (*_with_scales(findings, scales), *shared)
+    found, = effort_findings_together(
+        [RecordedEfforts(dataset, ratios or {}, unpowered)], model)
+    return found
 
 
-def require_right_signs(
-    findings: Sequence[EffortFinding], described: RecordingSettings | None = None,
-    recording: str = '',
-) -> None:
-    """Refuse efforts of the wrong sign.
+def effort_findings_together(
+    recordings: Sequence[RecordedEfforts], model: TorqueModel
+) -> tuple[tuple[EffortFinding, ...], ...]:
+    """Findings on the efforts of recordings of one robot, one for each joint of each.
+
+    Where all efforts have one scale that is not 1, or another clock, one more finding says so.
+    Scales are those of one fit over all joints and recordings. Nothing is changed in the data.
 
     Args:
-        findings: Findings of :func:`effort_findings`.
-        described: Description of the recording, whose signs are those to turn; by default all
-            are +1, in the order of the findings.
-        recording: What the recording is called, for the message.
+        recordings: The recordings.
+        model: Torque model with the prior.
 
     Raises:
-        RecordingError: The joints, and what to put into the settings.
+        RecordingError: The joints of a recording are others than the model's.
     """
-    wrong = [finding for finding in findings if finding.wrong_sign]
-    if wrong:
+    read = [_read(one, model) for one in recordings]
+    whole = [{name: own[0] for name, own in those.items() if own} for those in read]
+    in_units = [
+        _in_one_unit(_judged(one, those), plain)
+        for one, those, plain in zip(recordings, read, whole, strict=True)]
+    usable = [
+        {one.joint for one in findings if one.kind.usable and not shared}
+        for findings, shared in in_units]
+    scales = effort_scales_together([
+        {name: own for name, own in plain.items() if name in those}
+        for plain, those in zip(whole, usable, strict=True)])
+    return tuple(
+        (*_with_one_current(list(_with_scales(findings, told)), plain), *shared)
+        for (findings, shared), told, plain in zip(in_units, scales, whole, strict=True))
+
+
+def _read(recorded: RecordedEfforts, model: TorqueModel) -> dict[str, list[Reading]]:
+    """The efforts of a recording beside the prior's torques, with gravity and without."""
+    names, dataset = model.robot.joint_names, recorded.dataset
+    if dataset.joint_names != names:
         raise RecordingError(
-            f'the effort of {", ".join(finding.joint for finding in wrong)} has the wrong sign',
-            where=f'recording.effort of {recording}' if recording else 'recording.effort',
-            found=', '.join(
-                f'{finding.joint} {finding.scale:.2g}' for finding in wrong)
-            + ' times the predicted torque',
-            fix=f'Set {_right_signs(findings, described)}, or, if the model is wrong instead, '
-            'processing: {effort_check: warn}',
-        )
+            'the data holds other joints than the model', where=dataset.source,
+            found=', '.join(dataset.joint_names), allowed=', '.join(names))
+    return dict(zip(names, readings(dataset, model), strict=True))
 
 
-def _right_signs(
-    findings: Sequence[EffortFinding], described: RecordingSettings | None
-) -> str:
-    """The line of settings with the signs that the findings make right."""
-    names = tuple(dict.fromkeys(one.joint for one in findings if one.joint != _TOGETHER))
-    listed = described.joints if described is not None else ()
-    effort = described.effort if described is not None else None
-    order = listed or names
-    before = per_joint(effort.sign, len(order)) if effort is not None else [1.0] * len(order)
-    wrong = {one.joint for one in findings if one.wrong_sign}
-    signs = [
-        round(-sign if name in wrong or _TOGETHER in wrong else sign)
-        for name, sign in zip(order, before, strict=True)]
-    if len(set(signs)) == 1:
-        return f'recording: {{effort: {{sign: {signs[0]}}}}}'
-    joints = '' if listed else f'joints: [{", ".join(order)}], '
-    return f'recording: {{{joints}effort: {{sign: {signs}}}}}'
+def _judged(
+    recorded: RecordedEfforts, read: Mapping[str, list[Reading]]
+) -> list[EffortFinding]:
+    """Findings on each effort by itself."""
+    moving = np.ptp(recorded.dataset.q, axis=0) > _MOVES
+    findings = [
+        _judge(name, own, recorded.ratios.get(name), bool(moves))
+        if own or not moves or name in recorded.unpowered
+        else EffortFinding(name, EffortKind.CONSTANT, 1.0, 0.0, 0.0)
+        for (name, own), moves in zip(read.items(), moving, strict=True)]
+    return [
+        replace(one, suggestion=advice(one.kind, {one.joint: one.scale}, tuple(read)))
+        for one in findings]
 
 
 def _judge(
@@ -241,7 +192,7 @@ def _judge(
         kind = EffortKind.UNRELATED if moves else EffortKind.UNKNOWN
     if kind.usable and _lacks_slow_part(readings[0]):
         kind = EffortKind.FILTERED
-    return EffortFinding(name, kind, scale, explained, correlation, _suggestion(name, kind, scale))
+    return EffortFinding(name, kind, scale, explained, correlation)
 
 
 def _lacks_slow_part(plain: Reading) -> bool:
@@ -283,16 +234,6 @@ def _contradicted(
         float(np.log(max(plain.slope, 1e-9))), float(np.log(scale)))
 
 
-def _constant(name: str) -> EffortFinding:
-    return EffortFinding(
-        name, EffortKind.CONSTANT, 1.0, 0.0, 0.0,
-        f'Check what the drive reports; {_undriven(name)}')
-
-
-def _undriven(name: str) -> str:
-    return f'if nothing drives the joint, say so: recording: {{unpowered: [{name}]}}'
-
-
 def _in_one_unit(
     findings: Sequence[EffortFinding], whole: Mapping[str, Reading]
 ) -> tuple[list[EffortFinding], list[EffortFinding]]:
@@ -305,19 +246,51 @@ def _in_one_unit(
     scaled = [one for one in findings if one.kind is EffortKind.SCALED]
     if len(scaled) < 2 or any(not one.kind.usable for one in findings if one not in scaled):
         return list(findings), []
-    sizes = np.array([one.slope for one in whole.values() if one.correlation > _TOLD])
+    sizes = [one.slope for one in whole.values() if one.correlation > _TOLD]
     scale = float(np.median(sizes))
     units = torque_units_of(scale, _LIKELY)
-    alike = np.all((sizes > scale / _ALIKE) & (sizes < scale * _ALIKE))
-    if not units or not alike or _GEARED < scale < 1.0:
+    if not units or not _alike(sizes) or _GEARED < scale < 1.0:
         return list(findings), []
     everywhere = EffortFinding(
-        _TOGETHER, EffortKind.OTHER_UNIT, scale, np.nan, np.nan,
+        TOGETHER, EffortKind.OTHER_UNIT, scale, np.nan, np.nan,
         f'Set recording.effort.unit to {" or ".join(units)}, or recording.effort.scale to '
-        f'{1.0 / scale:.2g}, the torque per unit; or {_MASSES}')
+        f'{1.0 / scale:.2g}, the torque per unit; or {MASSES}')
     return [
         replace(one, kind=EffortKind.UNKNOWN, suggestion='') if one in scaled else one
         for one in findings], [everywhere]
+
+
+def _with_one_current(
+    findings: Sequence[EffortFinding], whole: Mapping[str, Reading]
+) -> Iterator[EffortFinding]:
+    """Findings, with one of all joints where all efforts look like one current, however scaled.
+
+    Args:
+        findings: One for each joint, and what is already said of all together.
+        whole: The efforts with gravity, by joint.
+    """
+    scaled = [one for one in findings if one.kind is EffortKind.SCALED and one.scale > 0.0]
+    every = [one for one in findings
+             if one.joint == TOGETHER and one.kind is EffortKind.INCONSISTENT]
+    sizes = _alike([own.slope for own in whole.values() if own.correlation > _TOLD])
+    others = [one for one in findings if one not in scaled and one.joint != TOGETHER]
+    if len(scaled) + len(every) < 2 or not scaled or not sizes or not all(
+            one.kind.usable for one in others) or not _alike([*sizes, *(
+                one.scale for one in every)]):
+        yield from findings
+        return
+    yield from (one for one in findings if one not in every)
+    scale = float(np.median(sizes))
+    yield EffortFinding(
+        TOGETHER, EffortKind.SCALED, scale, np.nan, np.nan,
+        advice(EffortKind.SCALED, {TOGETHER: scale}, [one.joint for one in findings]))
+
+
+def _alike(sizes: Sequence[float]) -> Sequence[float]:
+    """Scales that are all near their median; none where one is not."""
+    middle = float(np.median(sizes)) if sizes else 0.0
+    alike = all(middle / _ALIKE < size < middle * _ALIKE for size in sizes)
+    return sizes if alike else ()
 
 
 def _with_scales(
@@ -331,25 +304,21 @@ def _with_scales(
             yield finding
             continue
         scale = float(np.exp(logarithm))
-        # Two joints contradict each other, and nobody can tell which is right.
-        other = f'{scales.agreeing[0]} to {scale:.3g}' if len(scales.agreeing) == 1 else ''
-        yield replace(
-            finding, kind=EffortKind.INCONSISTENT, scale=scale,
-            suggestion='If its sensor is wrong, set '
-            f'{signal_line("effort", "scale", joints, {finding.joint: 1.0 / scale}, 1.0)}'
-            + (f', or the scale of {other} if that one is' if other else '')
-            + ', times what is there now; if the masses of the description are, correct them, or '
-            'set processing: {effort_check: warn}')
+        said = advice(EffortKind.INCONSISTENT, {finding.joint: scale}, joints)
+        if len(scales.agreeing) == 1:
+            # Two joints contradict each other, and nobody can tell which is right.
+            said += f'; or the scale of {scales.agreeing[0]} to {scale:.3g} if that sensor is wrong'
+        yield replace(finding, kind=EffortKind.INCONSISTENT, scale=scale, suggestion=said)
     if scales.all_off:
         scale = float(np.exp(scales.common))
         yield EffortFinding(
-            _TOGETHER, EffortKind.INCONSISTENT, scale, np.nan, np.nan,
+            TOGETHER, EffortKind.INCONSISTENT, scale, np.nan, np.nan,
             f'Check torque constants and units (recording.effort.scale: {1.0 / scale:.3g} would '
             'fit), and the masses of the description; if these are wrong, set '
             'processing.effort_check to warn')
     if scales.clock_off:
         yield EffortFinding(
-            _TOGETHER, EffortKind.OTHER_CLOCK, float(np.exp(scales.inertial)), np.nan, np.nan,
+            TOGETHER, EffortKind.OTHER_CLOCK, float(np.exp(scales.inertial)), np.nan, np.nan,
             f'Check unit and rate of the stamps (recording.time; a clock {scales.clock:.3g} times '
             'as fast would explain it), and the units of the positions; if the inertias of the '
             'description are wrong instead, set processing.effort_check to warn')
@@ -363,22 +332,3 @@ def _kind(scale: float, without_gravity: bool, ratio: float | None) -> EffortKin
     if ratio is not None and _PLAUSIBLE[0] <= abs(scale * ratio) <= _PLAUSIBLE[1]:
         return EffortKind.MOTOR_SIDE
     return EffortKind.SCALED
-
-
-def _suggestion(name: str, kind: EffortKind, scale: float) -> str:
-    sign = ' and recording.effort.sign to -1' if scale < 0 else ''
-    return {
-        EffortKind.WRONG_SIGN: 'Set recording.effort.sign to -1 for this joint',
-        EffortKind.MOTOR_SIDE:
-            f'Set recording.effort.side to motor{sign}, with the transmission; or {_MASSES}',
-        EffortKind.SCALED:
-            'Set recording.effort.scale to the torque per unit at this joint, about '
-            f'{1 / abs(scale):.2g}{sign}, or side to motor if the gears are left out; or {_MASSES}',
-        EffortKind.GRAVITY_COMPENSATED:
-            'Record the whole torque: masses cannot be told without the load of gravity',
-        EffortKind.FILTERED:
-            'Record the whole torque: a driver or a filter takes off what changes slowly',
-        EffortKind.UNRELATED:
-            "Check that the columns are in the order of recording.joints, and the robot's base; "
-            f'{_undriven(name)}',
-    }.get(kind, '')

@@ -1,4 +1,4 @@
-r"""Recorded efforts in parts of the joint torques, by one fit over all joints.
+r"""Recorded efforts in parts of the joint torques, by one fit over all joints and recordings.
 
 Neighbouring joints carry the same bodies: with the rigid-body torques
 :math:`\Gamma_j(\theta_0 + P z)` of one set of parameters, near the prior, every joint's effort is
@@ -13,7 +13,7 @@ large, beside what carries their weight.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,30 +84,44 @@ def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
     Args:
         joints: Each joint's effort beside the torque of the prior.
     """
-    found = _telling(joints)
-    names, odd = list(found), {}
+    scales, = effort_scales_together([joints])
+    return scales
+
+
+def effort_scales_together(recordings: Sequence[Mapping[str, Reading]]) -> list[EffortScales]:
+    """The scales of all efforts of several recordings of a robot, by one fit; clocks by recording.
+
+    One robot moves in all of them, so that a scale of one recording is told by the others. Off may
+    be an effort in one recording, that of a joint in all of them, and all efforts of a recording.
+
+    Args:
+        recordings: Each joint's effort beside the torque of the prior, for each recording.
+    """
+    found = {
+        (name, k): one for k, joints in enumerate(recordings)
+        for name, one in _telling(joints).items()}
+    unknown = [EffortScales(0.0, np.inf, {}) for _ in recordings]
     if not found:
-        return EffortScales(0.0, np.inf, {})
+        return unknown
     logarithm, information = _fitted(list(found.values()))
     if not information.any():
-        return EffortScales(0.0, np.inf, {})
+        return unknown
+    names, odd = list(found), dict[tuple[str, int], float]()
     plain = np.log([max(reading.slope, 1.0 / _RANGE) for reading in found.values()])
-    while len(names) > 1:
-        offsets, deviations = _apart(logarithm, information)
-        # Of two joints each is off from the other: the one that is further from the description.
-        worst = int(np.argmax(
-            np.abs(offsets) / deviations if len(names) > 2 else np.abs(logarithm)))
-        rest = np.arange(len(names)) != worst
-        seen = plain[worst] - float(np.median(plain[rest]))
-        told = agree(seen, offsets[worst]) and (
-            found[names[worst]].correlation > _TOLD
-            or abs(offsets[worst]) > _BEYOND_DOUBT * deviations[worst])
-        if not (told and _is_off(offsets[worst], deviations[worst])):
+    while (worst := _worst(names, logarithm, information)) is not None:
+        apart, offset, deviation = worst
+        seen = float(np.median(plain[apart])) - float(np.median(plain[~apart]))
+        taken = [name for name, out in zip(names, apart, strict=True) if out]
+        told = agree(seen, offset) and (
+            max(found[name].correlation for name in taken) > _TOLD
+            or abs(offset) > _BEYOND_DOUBT * deviation)
+        if not (told and _is_off(offset, deviation)):
             break
-        odd[names.pop(worst)] = float(offsets[worst])
+        odd |= dict.fromkeys(taken, offset)
         # The covariance of the rest: what is taken out is free.
-        information = np.linalg.inv(np.linalg.inv(information)[np.ix_(rest, rest)])
-        logarithm, plain = logarithm[rest], plain[rest]
+        information = np.linalg.inv(np.linalg.inv(information)[np.ix_(~apart, ~apart)])
+        logarithm, plain = logarithm[~apart], plain[~apart]
+        names = [name for name in names if name not in taken]
     common, deviation = _shared(logarithm, information)
     other, _ = _shared(*_fitted([found[name] for name in names], room=False))
     # What is common is believed as far as both ways to count agree.
@@ -115,11 +129,49 @@ def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
     best = max(found[name].correlation for name in names)
     if best < _TOLD or not agree(float(np.median(plain)), common):
         deviation = np.inf
-    ratio, doubt = _inertial_ratio([found[name] for name in names])
-    if _is_off(ratio, doubt) and not _shared_by_all(
-            ratio, [found[name] for name in names], len(joints)):
+    return [
+        EffortScales(
+            common, deviation, {name: off for (name, of), off in odd.items() if of == k},
+            *_clock([found[name] for name in names if name[1] == k], len(joints)),
+            tuple(name for name, _ in names) if len(recordings) == 1 else ())
+        for k, joints in enumerate(recordings)]
+
+
+def _clock(found: list[Reading], joints: int) -> tuple[float, float]:
+    """Logarithm of the ratio of inertial efforts to weights of a recording, and its deviation."""
+    if not found:
+        return 0.0, np.inf
+    ratio, doubt = _inertial_ratio(found)
+    if _is_off(ratio, doubt) and not _shared_by_all(ratio, found, joints):
         doubt = np.inf
-    return EffortScales(common, deviation, odd, ratio, doubt, tuple(names))
+    return ratio, doubt
+
+
+def _worst(
+    names: Sequence[tuple[str, int]], logarithm: np.ndarray, information: np.ndarray
+) -> tuple[np.ndarray, float, float] | None:
+    """The efforts that are furthest from all others, ``(n,)``, how far, and its deviation.
+
+    Args:
+        names: Joint and number of the recording of each effort.
+        logarithm: Logarithms of the scales, shape ``(n,)``.
+        information: Inverse of their covariance, shape ``(n, n)``.
+    """
+    each = np.array(names, dtype=object)
+    alike = each[None] == each[:, None]
+    candidates = np.unique(
+        np.vstack([np.eye(len(names), dtype=bool), *np.moveaxis(alike, 2, 0)]), axis=0)
+    candidates = candidates[~candidates.all(axis=1)]
+    if not len(candidates):
+        return None
+    apart = [_apart(logarithm, information, one) for one in candidates]
+    at = int(np.argmax([abs(offset) / deviation for offset, deviation in apart]))
+    # Of two parts each is off from the other: the one that is further from the description.
+    for k, one in enumerate(candidates):
+        if (one == ~candidates[at]).all() and abs(np.mean(logarithm[one])) > abs(
+                np.mean(logarithm[~one])):
+            at = k
+    return (candidates[at], *apart[at])
 
 
 def _telling(joints: Mapping[str, Reading]) -> dict[str, Reading]:
@@ -181,21 +233,20 @@ def _is_off(logarithm: float, deviation: float) -> bool:
     return abs(logarithm) > max(np.log(_FACTOR), _SIGMAS * deviation)
 
 
-def _apart(logarithm: np.ndarray, information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far each scale is from the one that all others share, and the standard deviation.
+def _apart(
+    logarithm: np.ndarray, information: np.ndarray, apart: np.ndarray
+) -> tuple[float, float]:
+    """How far the scale of some is from the one that all others share, and the standard deviation.
 
     Args:
         logarithm: Logarithms of the scales, shape ``(n,)``.
         information: Inverse of their covariance, shape ``(n, n)``.
+        apart: Whose scale is asked for, shape ``(n,)``.
     """
-    count = len(logarithm)
-    offsets, deviations = np.zeros(count), np.zeros(count)
-    for joint in range(count):
-        design = np.column_stack([np.ones(count), np.arange(count) == joint])
-        covariance = np.linalg.inv(design.T @ information @ design)
-        offsets[joint] = (covariance @ design.T @ information @ logarithm)[1]
-        deviations[joint] = np.sqrt(covariance[1, 1])
-    return offsets, deviations
+    design = np.column_stack([np.ones(len(apart)), apart])
+    covariance = np.linalg.inv(design.T @ information @ design)
+    offset = (covariance @ design.T @ information @ logarithm)[1]
+    return float(offset), float(np.sqrt(covariance[1, 1]))
 
 
 class _Evidence:

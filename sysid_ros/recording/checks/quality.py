@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_statements import effort_statements
 from sysid_ros.recording.checks.faults import frozen_torque_runs
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.delay import TorqueDelays
@@ -167,8 +168,8 @@ def assess_quality(
         delays=() if delays is None else delays.sentences(),
         # Whether a clock is wrong is settled by the verdict, which asks the rows themselves.
         efforts=tuple(
-            finding.sentence for finding in efforts
-            if not finding.kind.usable and finding.kind is not EffortKind.OTHER_CLOCK),
+            one.sentence for one in effort_statements(efforts)
+            if one.kind is not EffortKind.OTHER_CLOCK),
         warnings=(*dataset.warnings, *(text for joint in joints for text in _warnings(joint))),
     )
 

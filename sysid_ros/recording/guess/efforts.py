@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sysid_ros.errors import RecordingError, listed
-from sysid_ros.recording.checks.effort import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.guess.evidence import Finding, Question
 from sysid_ros.recording.units import UNITS, torque_units_of
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from sysid_ros.recording.checks.effort import EffortKind, _contradicted
+from sysid_ros.recording.checks.effort import _contradicted
+from sysid_ros.recording.checks.effort_finding import EffortKind
 
 
 def test_a_reading_that_fits_no_better_than_a_plausible_one_accuses_nobody():

@@ -9,12 +9,8 @@ import pytest
 import scipy.signal
 
 from sysid_ros.recording.checks import effort_scale
-from sysid_ros.recording.checks.effort import (
-    EffortFinding,
-    EffortKind,
-    _with_scales,
-    effort_findings,
-)
+from sysid_ros.recording.checks.effort import _with_scales, effort_findings
+from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.checks.effort_reading import _halves, readings
 from sysid_ros.recording.checks.effort_scale import _Evidence, effort_scales
 

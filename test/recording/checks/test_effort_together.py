@@ -1,0 +1,87 @@
+"""Efforts of several recordings of one robot: told by one fit, each named where it is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sysid_ros.errors import RecordingError
+from sysid_ros.recording.checks.effort import RecordedEfforts, effort_findings_together
+from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_signs import RecordedSigns, require_right_signs
+
+SEEDS = range(6)
+CLEAN = np.ones(4)
+PARTS = ((0.0, 0.34), (0.34, 0.67), (0.67, 1.0))
+
+
+def odd(arm, *factors):
+    """Names and scales of efforts that are no joint torques, by recording."""
+    whole = arm.dataset(60.0)
+    parts = [whole.subset(*part) for part in PARTS]
+    found = effort_findings_together(
+        [RecordedEfforts(replace(part, tau=part.tau * factor))
+         for part, factor in zip(parts, factors, strict=True)], arm.model)
+    return [{one.joint: one.scale for one in those if not one.kind.usable} for those in found]
+
+
+def of_joint(joint, factor):
+    return np.where(np.arange(4) == joint, factor, 1.0)
+
+
+def test_clean_recordings_of_one_robot_accuse_nobody(simulated_arm):
+    for seed in range(12):
+        assert odd(simulated_arm(seed), CLEAN, CLEAN, CLEAN) == [{}, {}, {}]
+
+
+@pytest.mark.parametrize('factor', [0.06, 0.6, 0.7, 1.5])
+@pytest.mark.parametrize('joint', [1, 2])
+def test_an_effort_of_another_scale_in_one_recording_is_found_there_alone(
+    simulated_arm, joint, factor
+):
+    for seed in SEEDS:
+        arm = simulated_arm(seed)
+        first, second, third = odd(arm, CLEAN, of_joint(joint, factor), CLEAN)
+        assert first == third == {}
+        assert second == {arm.joint_names[joint]: pytest.approx(factor, rel=0.25)}
+
+
+def test_a_joint_off_in_all_recordings_is_found_in_each_of_them(simulated_arm):
+    found = 0
+    for seed in SEEDS:
+        arm = simulated_arm(seed)
+        for one in odd(arm, *3 * [of_joint(1, 2.0)]):
+            assert set(one) <= {arm.joint_names[1]}
+            found += len(one)
+    assert found >= 3 * (len(SEEDS) - 1)
+
+
+def test_efforts_of_one_recording_that_are_all_of_another_scale_are_found_there_alone(
+    simulated_arm
+):
+    for seed in SEEDS:
+        arm = simulated_arm(seed)
+        first, second, third = odd(arm, CLEAN, 0.5 * CLEAN, CLEAN)
+        assert first == third == {}
+        assert len(second) >= 2
+        assert list(second.values()) == pytest.approx(len(second) * [0.5], rel=0.15)
+
+
+def test_wrong_signs_of_several_recordings_are_refused_at_once_with_each_line():
+    def signs(name, *wrong):
+        return RecordedSigns([
+            EffortFinding(joint, EffortKind.WRONG_SIGN, -1.0, 0.9, 0.9) if joint in wrong
+            else EffortFinding(joint, EffortKind.JOINT_TORQUE, 1.0, 0.9, 0.9)
+            for joint in ('hip', 'knee')], None, name)
+
+    require_right_signs(signs('a'), signs('b'))
+    with pytest.raises(RecordingError) as refused:
+        require_right_signs(signs('a', 'hip'), signs('b'), signs('c', 'hip', 'knee'))
+    said = str(refused.value)
+    assert 'recording.effort of a, c: the effort of hip, knee has the wrong sign' in said
+    assert 'for a recording: {joints: [hip, knee], effort: {sign: [-1, 1]}}; ' in said
+    assert 'for c recording: {effort: {sign: -1}}, or' in said
+    with pytest.raises(RecordingError, match=r'sign: -1}} in the settings of each, or'):
+        require_right_signs(signs('a', 'hip', 'knee'), signs('c', 'hip', 'knee'))
