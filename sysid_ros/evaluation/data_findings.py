@@ -24,6 +24,9 @@ from sysid_ros.recording.processing.delay import TorqueDelays, estimate_delays
 # Joints that move less than this, in [rad] or [m], tell nothing of their friction.
 _STILL, _STILL_PRISMATIC = 0.02, 0.002
 
+# What the torques of a load look like beside those of a description that has none.
+_LIKE_LOADS = (EffortKind.INCONSISTENT, EffortKind.SCALED)
+
 
 @dataclass(frozen=True)
 class DataFindings:
@@ -72,6 +75,20 @@ class DataFindings:
         return replace(self, efforts=tuple(
             one for one in self.efforts if one.kind is not EffortKind.OTHER_CLOCK
             or not test.excludes_clock(0.5 * float(np.log(one.scale)))))
+
+    def with_undeclared_load(self, load: UndeclaredLoad | None) -> DataFindings:
+        """The findings with a load, without scales of the efforts of the recording that has it.
+
+        The torques of a load are those of masses that the description has not: by themselves they
+        look like efforts of another scale, which a sensor would be blamed for.
+        """
+        names = tuple(dict.fromkeys(one.recording for one in self.efforts))
+        if load is None or load.number is None or load.number >= len(names):
+            return replace(self, undeclared_load=load)
+        loaded = names[load.number]
+        return replace(self, undeclared_load=load, efforts=tuple(
+            one for one in self.efforts
+            if one.recording != loaded or one.kind not in _LIKE_LOADS))
 
 
 #: Nothing that was looked at.

@@ -145,8 +145,8 @@ def evaluate(
         with_scores(data, training, scores),
         departures=departures(training, estimate, scores) if data.trusts_description else ())
     if estimate.status.found_values:
-        data = replace(data, undeclared_load=_undeclared_load(
-            estimate, training, fitted, held_out, prediction))
+        data = data.with_undeclared_load(
+            _undeclared_load(estimate, training, fitted, held_out, prediction))
     verdict = judge(
         estimate, prediction, folds=folds, simulation=simulation, training=fitted, data=data,
         patterns=residual_patterns(training, estimate.parameters.values))

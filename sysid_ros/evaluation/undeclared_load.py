@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class UndeclaredLoad:
         recording: Which recording has it, in words.
         error_without: Relative error of the recording with the load if there was none.
         error_with: The same with it.
+        number: Place of the recording among several that were fitted, from 0; None of others.
     """
 
     body: str
@@ -40,6 +41,7 @@ class UndeclaredLoad:
     recording: str
     error_without: float
     error_with: float
+    number: int | None = None
 
     @property
     def sentence(self) -> str:
@@ -85,10 +87,14 @@ def load_in_one(fitted: RegressionProblem, values: np.ndarray) -> UndeclaredLoad
     rows, number = frozen_at(fitted, values), np.zeros((len(fitted.torque), 1), dtype=int)
     for k, (start, stop) in enumerate(fitted.recordings):
         number[start:stop] = k
-    return _clearest(values, None, [
-        (f'{k + 1} of {count} that were fitted', rows.with_usable(rows.usable & (number == k)),
-         rows.with_usable(rows.usable & (number != k)))
-        for k in range(count)])
+    found = [
+        _clearest(values, None, [(
+            f'{k + 1} of {count} that were fitted', rows.with_usable(rows.usable & (number == k)),
+            rows.with_usable(rows.usable & (number != k)))])
+        for k in range(count)]
+    return min(
+        (replace(load, number=k) for k, load in enumerate(found) if load is not None),
+        key=_left, default=None)
 
 
 def _clearest(
@@ -118,7 +124,12 @@ def _clearest(
         if load.status.ok and load.significant and explains and load.mass > _HEAVY * mass:
             found.append(UndeclaredLoad(
                 load.body, load.mass, name, load.error_without, load.error_with))
-    return min(found, key=lambda load: load.error_with / load.error_without, default=None)
+    return min(found, key=_left, default=None)
+
+
+def _left(load: UndeclaredLoad) -> float:
+    """Part of the error that is left with a load."""
+    return load.error_with / load.error_without
 
 
 def _undisturbed(empty: RegressionProblem, arm: np.ndarray) -> float:
