@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.outer_iteration import frozen_at
+from sysid_ros.estimation.payload.carriers import load_carriers
 from sysid_ros.estimation.payload.payload import identify_payload
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
@@ -25,7 +27,7 @@ _MOST_RECORDINGS = 8
 
 @dataclass(frozen=True)
 class UndeclaredLoad:
-    """A load on the last link that would explain prediction errors.
+    """A load on an end of the robot that would explain prediction errors.
 
     Attributes:
         body: Body that carries it.
@@ -64,7 +66,7 @@ def undeclared_load(
         error: Relative error on the rows that were fitted.
 
     Returns:
-        None where no load on the end of the robot explains it, or the robot has several ends.
+        None where no load on an end of the robot explains it.
     """
     rows = frozen_at(fitted, values), frozen_at(judged, values)
     return _clearest(values, error, [
@@ -79,7 +81,7 @@ def load_in_one(fitted: RegressionProblem, values: np.ndarray) -> UndeclaredLoad
         values: Parameters found, shape ``(p,)``, at which what is not linear is held.
 
     Returns:
-        None where no load of one of them on the end of the robot explains what is left.
+        None where no load of one of them on an end of the robot explains what is left.
     """
     count = len(fitted.recordings)
     if not 1 < count <= _MOST_RECORDINGS:
@@ -109,12 +111,12 @@ def _clearest(
         pairs: Recordings.
     """
     found = []
-    for name, loaded, empty in pairs:
+    for (name, loaded, empty), link in product(pairs, load_carriers(pairs[0][1].model.robot)):
         # Where nothing drives the robot, no torque tells what it carries.
         if not (loaded.usable & (loaded.torque != 0.0)).any():
             continue
         try:
-            load = identify_payload(loaded, empty)
+            load = identify_payload(loaded, empty, link=link)
             fitted = error if error is not None else _undisturbed(empty, load.arm)
         except SysidError:
             continue

@@ -26,7 +26,7 @@ from sysid_ros.estimation.online.change_detection import (
     base_information,
 )
 from sysid_ros.estimation.online.live_rows import LiveRows
-from sysid_ros.estimation.payload.payload import last_body
+from sysid_ros.estimation.payload.carriers import last_body
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.recursive.recursion import Recursion
 from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSquares

@@ -22,8 +22,9 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
+from sysid_ros.estimation.payload.carriers import last_body
 from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.consistent.feasible_set import FeasibleSet
@@ -53,38 +54,6 @@ _TOLERANCE, _MOST = 1e-6, 100
 _ACCURACY = 1e-5
 
 
-def last_body(robot: RobotModel, name: str | None = None) -> str:
-    """The body a payload hangs on.
-
-    Args:
-        robot: The robot.
-        name: A link; by default the end of the chain.
-
-    Returns:
-        The body that the link is part of.
-
-    Raises:
-        ConfigurationError: There is no such moving link, or the robot has several ends.
-    """
-    bodies = {link.name: link.body for link in robot.links}
-    if name is not None:
-        if name not in bodies:
-            raise ConfigurationError(
-                'there is no such moving link', where='payload', found=repr(name),
-                allowed=', '.join(bodies),
-            )
-        return bodies[name]
-    joints = {body: robot.joint_of_body(body) for body in dict.fromkeys(bodies.values())}
-    parents = set(robot.pinocchio_model.parents)
-    ends = [body for body, joint in joints.items() if joint not in parents]
-    if len(ends) != 1:
-        raise ConfigurationError(
-            'the robot has more than one end', where='payload', found=', '.join(ends),
-            fix='Name the link that carries the load',
-        )
-    return ends[0]
-
-
 def identify_payload(
     loaded: RegressionProblem,
     empty: RegressionProblem | Estimate,
@@ -97,7 +66,8 @@ def identify_payload(
         loaded: Rows recorded with the load.
         empty: Rows recorded without it, with any motion that moves all joints; or the
             estimate of an earlier fit, whose base parameters and covariance stand for them.
-        link: A link of the body that carries the load; by default the end of the chain.
+        link: A link of the body that carries the load; by default the end of the chain, or what
+            holds the fingers of a gripper.
 
     Returns:
         The load, physically consistent. Its deviations are those of the least-squares

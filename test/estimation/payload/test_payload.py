@@ -13,7 +13,8 @@ from support import golden_problems
 from support.simulated_arm import SimulatedArm
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.payload.payload import identify_payload, last_body
+from sysid_ros.estimation.payload.carriers import last_body, load_carriers
+from sysid_ros.estimation.payload.payload import identify_payload
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.mechanics.base_parameters import base_parameters
@@ -221,6 +222,30 @@ def test_recordings_of_other_models_are_refused():
         identify_payload(loaded, other)
     with pytest.raises(EstimationError, match='belong to other models'):
         identify_payload(loaded, WeightedLeastSquares().fit(other))
+
+
+def chain(*joints):
+    """A robot of joints (parent, child), each link 1 kg."""
+    links = dict.fromkeys(name for pair in joints for name in pair)
+    body = ('<inertial><mass value="1"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" '
+            'izz="0.01"/></inertial>')
+    return RobotModel.from_urdf('<robot name="tree">' + ''.join(
+        f'<link name="{name}">{body}</link>' for name in links) + ''.join(
+        f'<joint name="{child}_joint" type="revolute"><parent link="{parent}"/>'
+        f'<child link="{child}"/><axis xyz="0 1 0"/><origin xyz="0 0 0.2"/>'
+        '<limit effort="9" velocity="9" lower="-2" upper="2"/></joint>'
+        for parent, child in joints) + '</robot>')
+
+
+def test_a_gripper_carries_its_load_between_its_fingers():
+    arm = (('base', 'arm'), ('arm', 'hand'))
+    fingers = (('hand', 'left'), ('hand', 'right'))
+    assert load_carriers(chain(*arm)) == ('hand',)
+    assert last_body(chain(*arm, *fingers)) == 'hand'
+    assert last_body(chain(*arm, *fingers), 'left') == 'left'
+    # A head beside the gripper is another end; so are two arms on a base that does not move.
+    assert load_carriers(chain(*arm, *fingers, ('arm', 'head'))) == ('hand', 'head')
+    assert load_carriers(chain(('base', 'one'), ('base', 'other'))) == ('one', 'other')
 
 
 def test_the_end_of_the_robot_must_be_clear():
