@@ -26,7 +26,7 @@ TESTS ?= test
 NUMERICAL ?= $(addprefix test/,contract demo estimation evaluation excitation faults mechanics \
   numerics recording reproduction robot)
 PROCESSORS ?= Prescott Sandybridge Haswell Zen SkylakeX generic
-# How many modules of test-processes run at a time: one for each of the two cores that real-time loops
+# How many tests of test-processes run at a time: one for each of the two cores that real-time loops
 # need. With three, a node that was started again was once in many runs never reached by its client.
 WORKERS ?= 2
 # How many times as many problems test-random draws, and seeds of tests that draw one.
@@ -58,6 +58,8 @@ unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH LD_LIBRARY_PATH 
 unexport PYTHONHOME VIRTUAL_ENV ROS_DISTRO ROS_VERSION ROS_PYTHON_VERSION
 # Set by the ROS wheels in their own processes; inherited, it stops them from finding libraries.
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+# Without bytecode every process of a node compiles the modules of this package anew: 0.4 to 0.8 s.
+unexport PYTHONDONTWRITEBYTECODE
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Nodes of a test run neither hear nor disturb those of other machines.
@@ -75,10 +77,11 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -m 'not processes' $(PYTEST_ARGS)
 
-# Several modules at a time, each test in a ROS domain of its own; after them, one by one, the robots
-# that are simulated in real time. pytest ends with 5 where PYTEST_ARGS chooses none of the first.
+# Several tests at a time, each in a ROS domain of its own; whoever has none left takes over some of the
+# others'. After them, one by one, the robots that are simulated in real time. pytest ends with 5 where
+# PYTEST_ARGS chooses none of the first.
 test-processes: $(READY)
-	$(BIN)/python -m pytest -m 'processes and not loops' -n $(WORKERS) --dist loadfile \
+	$(BIN)/python -m pytest -m 'processes and not loops' -n $(WORKERS) --dist worksteal \
 	  $(PYTEST_ARGS) || test $$? = 5
 	$(BIN)/python -m pytest -m loops $(PYTEST_ARGS)
 
