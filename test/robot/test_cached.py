@@ -66,7 +66,7 @@ def test_a_property_that_is_known_already_is_not_computed():
 
 
 def test_threads_that_ask_at_the_same_time_get_the_same_value():
-    robot, both_compute = Robot(), threading.Barrier(2, timeout=10.0)
+    robot, both_compute = Robot(), threading.Barrier(2, timeout=60.0)
 
     def chain(robot):
         both_compute.wait()

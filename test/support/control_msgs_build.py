@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import hashlib
 import importlib.util
 import os
@@ -41,8 +42,12 @@ def provide_control_msgs(cache):
     sources = [path for path in sorted(SOURCE.rglob('*')) if path.is_file()]
     digest = hashlib.sha256(b''.join(map(Path.read_bytes, sources)) + sys.version.encode())
     stage = Path(cache) / digest.hexdigest()[:16]
-    if not (stage / 'done').exists():
-        build(cmake, prefixes, stage)
+    stage.parent.mkdir(parents=True, exist_ok=True)
+    with stage.with_suffix('.lock').open('w') as lock:
+        # Another worker may be building it.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (stage / 'done').exists():
+            build(cmake, prefixes, stage)
     packages = next(stage.glob('lib/python*/*-packages'), None) or next(
         stage.glob('**/*-packages'))
     for library in sorted((stage / 'lib').glob('lib*__rosidl_*.so')):
