@@ -12,12 +12,12 @@ from sysid_ros.estimation.trajectory.graph.planar_arrays import COMPILED, ForceA
 from sysid_ros.mechanics.joint_terms import dispatch
 from sysid_ros.mechanics.joint_terms.dispatch import VARIABLE, law_slope, law_value
 from sysid_ros.mechanics.joint_terms.law import ACCELERATION, CONSTANT, POSITION, VELOCITY
-from sysid_ros.numerics.jit import digest
+from sysid_ros.numerics.jit import INSIDE, MAKES_ARRAYS, digest
 
 #: Files that are compiled into :func:`fill_inertia`.
 SOURCES = (planar_arrays, *dispatch.SOURCES)
 # What calls functions of other files is not cached by itself, where changes there were not seen.
-_INSIDE = {**COMPILED, 'cache': False}
+_INSIDE = INSIDE | MAKES_ARRAYS
 
 
 @njit(**_INSIDE)

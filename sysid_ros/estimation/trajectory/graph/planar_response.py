@@ -30,14 +30,14 @@ from sysid_ros.mechanics.joint_terms import dispatch
 from sysid_ros.numerics import dense, inverses
 from sysid_ros.numerics.dense import PIVOT_TOLERANCE
 from sysid_ros.numerics.inverses import generalised_inverse
-from sysid_ros.numerics.jit import digest
+from sysid_ros.numerics.jit import INSIDE, MAKES_ARRAYS, digest
 
 #: Files that are compiled into :func:`respond`.
 SOURCES = (
     dense, inverses, planar_arrays, planar_constraints, planar_forces, saddle_point,
     *dispatch.SOURCES)
 # What calls functions of other files is not cached by itself, where changes there were not seen.
-_INSIDE = {**COMPILED, 'cache': False}
+_INSIDE = INSIDE | MAKES_ARRAYS
 
 
 class _Workspace(NamedTuple):

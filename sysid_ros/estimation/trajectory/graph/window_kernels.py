@@ -48,7 +48,7 @@ from sysid_ros.estimation.trajectory.graph.window_arrays import (
     Program,
     Window,
 )
-from sysid_ros.numerics.jit import digest
+from sysid_ros.numerics.jit import INSIDE, MAKES_ARRAYS, digest
 from sysid_ros.numerics.least_squares import chain_kernels
 from sysid_ros.numerics.least_squares.chain_kernels import (
     add_nodes,
@@ -63,7 +63,7 @@ SOURCES = (*planar_response.SOURCES, planar_response, manifold_kernels, smoother
 # As in ``graph_chain``; a first guess may be that far from closed.
 _CLOSED, _MOST_WAYS, _NEARLY = 1e-8, 30, 1e-6
 # What calls functions of other files is not cached by itself, where changes there were not seen.
-_INSIDE = {**COMPILED, 'cache': False}
+_INSIDE = INSIDE | MAKES_ARRAYS
 
 
 @njit(**COMPILED)
