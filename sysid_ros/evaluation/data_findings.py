@@ -11,6 +11,7 @@ from sysid_ros.errors import RecordingError
 from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.estimation.payload.weighing import Weighing
 from sysid_ros.evaluation.bound_cost import BoundCost
+from sysid_ros.evaluation.common_scale import CommonScale
 from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest
 from sysid_ros.evaluation.departures import Departure
 from sysid_ros.evaluation.supported_links import SupportedLink
@@ -49,6 +50,7 @@ class DataFindings:
         supported: Last bodies of branches that something holds up.
         weightless: Whether gravity acts on no joint, wherever the robot is.
         bounds: What bounds of plausibility cost that the data ask to overstep.
+        common_scale: What all efforts are of the torques of the prior, by the rows of the fit.
     """
 
     efforts: tuple[EffortFinding, ...] = ()
@@ -66,6 +68,7 @@ class DataFindings:
     supported: tuple[SupportedLink, ...] = ()
     weightless: bool = False
     bounds: BoundCost | None = None
+    common_scale: CommonScale | None = None
 
     def without_excluded_clock(self, test: ScoreTest) -> DataFindings:
         """The findings without a clock error that the description suggests and the rows exclude.

@@ -49,6 +49,7 @@ def data_objections(estimate: Estimate, data: DataFindings) -> Iterator[Objectio
     yield from _encoders(data.coarse)
     yield from _signals(data.qualities)
     yield from _efforts(data.efforts)
+    yield from _common_scale(data)
     yield from _contradictions(data)
     yield from _delays(data.delays)
     yield from _load(data.load)
@@ -121,6 +122,20 @@ def _efforts(efforts: Sequence[EffortFinding]) -> Iterator[Objection]:
             'wrong.',
             f'{f"In the settings of {where}: " if where else ""}{one.next_step}.' if one.next_step
             else 'Check what the drive reports as effort.')
+
+
+def _common_scale(data: DataFindings) -> Iterator[Objection]:
+    """Efforts that are one multiple of the description's torques, unless that is said already."""
+    found = data.common_scale
+    if found is None or any(not one.kind.usable for one in data.efforts):
+        return
+    line = f'recording: {{effort: {{scale: {1.0 / found.scale:.3g}}}}}'
+    yield Objection(
+        f'The effort looks like {found.scale:.2g} times what the description predicts, much the '
+        f'same at joints that tell it ({found.least:.2g} to {found.most:.2g}).',
+        f'Check unit and torque constants: {line}, times what is there now, would fit. If the '
+        'masses and frictions of the description are wrong instead, correct them, or set '
+        'processing: {effort_check: warn}.')
 
 
 def _contradictions(data: DataFindings) -> Iterator[Objection]:

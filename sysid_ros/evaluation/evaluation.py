@@ -12,6 +12,7 @@ from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.evaluation.bound_cost import bound_cost
+from sysid_ros.evaluation.common_scale import common_scale
 from sysid_ros.evaluation.contradictions import ScoreTest, score_products, score_test
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings, still_joints
@@ -143,7 +144,8 @@ def evaluate(
         scores = score_test(training, estimate, *other.result())
     data = replace(
         with_scores(data, training, scores),
-        departures=departures(training, estimate, scores) if data.trusts_description else ())
+        departures=departures(training, estimate, scores) if data.trusts_description else (),
+        common_scale=common_scale(training) if data.trusts_description else None)
     if estimate.status.found_values:
         data = data.with_undeclared_load(
             _undeclared_load(estimate, training, fitted, held_out, prediction))
