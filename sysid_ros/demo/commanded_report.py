@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import ConfigDict
 
+from sysid_ros.demo.operator_results import OperatorResults, ResultsPart
 from sysid_ros.demo.outcome import Outcome
 from sysid_ros.demo.replayed_commands import replayed_motion
 from sysid_ros.demo.true_robot import Deviations, Truth
@@ -34,10 +34,9 @@ from sysid_ros.report.joint_strips import (
 from sysid_ros.report.sections.demonstration import DemonstratedCheck, DemonstratedError
 from sysid_ros.robot.inertia import INERTIAL_FIELDS
 from sysid_ros.robot.parameters import ParameterSet
-from sysid_ros.runs.run_files import read_json
 from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.sources import load_source
-from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
+from sysid_ros.settings import load_yaml
 
 #: What the demo shows: error of the identified motion in parts of the description's, error of
 #: armatures in parts of the true ones, and that of the delay in [s]. Commands without stamps count
@@ -54,47 +53,18 @@ _COURSE = (
 _KEPT = {'identified.xml': 'The robot, identified, with its actuators'}
 
 
-class _Part(StrictSettings):
-    """A part of the results; it may say more than is looked at."""
-
-    model_config = ConfigDict(extra='ignore')
-
-
-class _Committed(_Part):
+class _Commit(ResultsPart):
     revision: str
 
 
-class _Revision(_Part):
-    current: bool
-    revision: str
-    restored: str
-
-
-class CommandedResults(_Part):
+class CommandedResults(OperatorResults):
     """What the operator of a demonstration without torques has written.
 
     Attributes:
-        estimate: Id of the estimate, the name of its folder.
-        committable: Whether the verdict allowed the commit.
-        reasons: What spoke against it.
         commit: The revision that the commit led to.
-        rollback: The revision that the rollback led to.
-        revisions: All revisions at the end.
     """
 
-    estimate: str
-    committable: bool
-    reasons: tuple[str, ...] = ()
-    commit: _Committed
-    rollback: _Committed
-    revisions: tuple[_Revision, ...]
-
-    @property
-    def restores(self) -> bool:
-        """Whether the rollback is current, and holds what an earlier revision held."""
-        return any(
-            each.current and each.revision == self.rollback.revision and bool(each.restored)
-            for each in self.revisions)
+    commit: _Commit
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,8 +177,7 @@ def report(folder: Path) -> tuple[str, bool]:
     Raises:
         ConfigurationError: The operator's results cannot be read.
     """
-    path = folder / 'results.json'
-    results = parse_settings(CommandedResults, read_json(path), str(path))
+    results = CommandedResults.read(folder / 'results.json')
     motion, setup, truth = replay(folder, results.estimate, 'held_out')
     estimate = RunFolder.open(folder / 'data' / 'estimates' / results.estimate).estimate()
     robot = setup.model.robot

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from sysid_ros.demo.operator_results import OperatorResults, ResultsPart
 from sysid_ros.demo.outcome import Outcome
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import ResidualStatistics
@@ -20,10 +21,8 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.report.figures import torque_strips
 from sysid_ros.report.sections.demonstration import DemonstratedCheck, DemonstratedError
 from sysid_ros.robot.model import RobotModel
-from sysid_ros.runs.run_files import read_json
 from sysid_ros.runs.run_folder import RunFolder
 from sysid_ros.runs.sources import load_source
-from sysid_ros.settings import StrictSettings, parse_settings
 
 #: What the demo shows: errors of what was identified, in times those of the truth.
 TORQUE_BAR, TRACKING_BAR = 1.3, 1.2
@@ -34,76 +33,36 @@ _KEPT = {
     'identified.urdf': 'The robot, identified'}
 
 
-class _Part(StrictSettings):
-    """A part of the results; it may say more than is looked at."""
-
-    model_config = ConfigDict(extra='ignore')
-
-
-class _Commit(_Part):
+class _Commit(ResultsPart):
     candidate_error: float
     current_error: float
     revision: str
 
 
-class _Rollback(_Part):
-    revision: str
-
-
-class _Revision(_Part):
-    current: bool
-    revision: str
-    restored: str
-
-
-class _Tracking(_Part):
+class _Tracking(ResultsPart):
     rms: Annotated[float, Field(gt=0.0)]
     typical: Annotated[float, Field(gt=0.0)]
 
 
-class DemonstrationResults(_Part):
-    """What the operator of a demonstration has written.
+class DemonstrationResults(OperatorResults):
+    """What the operator of a demonstration with torque sensors has written.
 
     Attributes:
-        estimate: Id of the estimate, the name of its folder.
-        committable: Whether the verdict allowed the commit.
         commit: Errors of the shadow test in parts of the torque, and the revision it led to.
-        rollback: The revision that the rollback led to.
-        revisions: All revisions at the end, one of them current.
         tracking: Errors of tracking the same motion by each model in [rad], their root mean
             square and their median over seconds.
     """
 
-    estimate: Annotated[str, Field(pattern=r'^[\w+-][\w.+-]*$')]
-    committable: bool
     commit: _Commit
-    rollback: _Rollback
-    revisions: tuple[_Revision, ...]
     tracking: Mapping[Literal['prior', 'revision', 'truth'], _Tracking]
 
     @model_validator(mode='after')
     def _check(self) -> DemonstrationResults:
-        current = sum(revision.current for revision in self.revisions)
-        if current != 1 or len(self.tracking) != 3:
+        if len(self.tracking) != 3:
             raise ConfigurationError(
-                'is not what a whole demonstration leaves', where='revisions and tracking',
-                found=f'{current} current revisions, errors by {len(self.tracking)} models',
-                allowed='one, and errors by 3')
+                'is not what a whole demonstration leaves', where='tracking',
+                found=f'errors by {len(self.tracking)} models', allowed='errors by 3')
         return self
-
-    @classmethod
-    def read(cls, path: Path) -> DemonstrationResults:
-        """Read the file that the operator wrote.
-
-        Raises:
-            ConfigurationError: It cannot be read, or is no such file.
-        """
-        return parse_settings(cls, read_json(path), str(path))
-
-    @property
-    def current(self) -> _Revision:
-        """The revision that is handed out at the end."""
-        return next(revision for revision in self.revisions if revision.current)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,4 +182,4 @@ def _checks(results: DemonstrationResults, figures: dict[str, Any]) -> list[Demo
          f'{100.0 * commit.current_error:.2f} %', commit.candidate_error < commit.current_error),
         (f'the controller took revision {commit.revision}, and after the rollback '
          f'{current.revision}, which holds what {current.restored or "nothing"} held',
-         current.revision == results.rollback.revision and bool(current.restored)))]
+         results.restores))]
