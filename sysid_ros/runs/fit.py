@@ -96,10 +96,7 @@ def fit_to_folder(
         SysidError: Settings, robot or recording cannot be used.
     """
     estimator = own_name(estimator)
-    if estimator != ALL:
-        # What cannot begin is refused before any work is done, or an earlier run replaced.
-        identification.settings.require_estimator(estimator)
-    require_split(holdout, folds, estimator in TRAJECTORY_ESTIMATORS)
+    _require_possible(identification, estimator, holdout, folds)
     with stage('Loading the robot'):
         setup = FitSetup.of(identification)
     with (
@@ -110,11 +107,9 @@ def fit_to_folder(
             # An earlier run loses what it was fitted to.
             RunFolder.clear(folder)
             write_recordings()
-        run_folder.write_inputs(setup)
-        run_folder.write_others(others)
-        run_folder.write_validation_settings(validation)
-        recordings = 'recordings' if others else 'recording'
-        with stage(f'Reading the {recordings}, and choosing what the settings leave open'):
+        _write_inputs(run_folder, setup, others, validation)
+        with stage(f'Reading the recording{"s" if others else ""}, and choosing what the settings '
+                   'leave open'):
             study = Study.load(
                 setup, others=others, validation=validation, holdout=holdout, folds=folds,
                 estimator=None if estimator == ALL else estimator, handed_over=handed_over)
@@ -123,6 +118,30 @@ def fit_to_folder(
         evaluation, comparison = _evaluate(study, estimator, run_folder, drawing, stage)
         with stage('Writing URDF, summary, report and figures'):
             return _write(run_folder, study, evaluation, comparison, drawing, command)
+
+
+def _require_possible(
+    identification: Identification, estimator: str, holdout: float | None, folds: int
+) -> None:
+    """Refuse what cannot begin, before any work is done or an earlier run is replaced.
+
+    Raises:
+        ConfigurationError: The settings do not have what the estimator needs, or data cannot be
+            held out this way.
+    """
+    if estimator != ALL:
+        identification.settings.require_estimator(estimator)
+    require_split(holdout, folds, estimator in TRAJECTORY_ESTIMATORS)
+
+
+def _write_inputs(
+    run_folder: RunFolder, setup: FitSetup, others: Sequence[Identification],
+    validation: Identification | None,
+) -> None:
+    """Write what the fit is of: the robot, and settings of all recordings."""
+    run_folder.write_inputs(setup)
+    run_folder.write_others(others)
+    run_folder.write_validation_settings(validation)
 
 
 def _compiling(estimator: str) -> AbstractContextManager[None]:
