@@ -30,7 +30,8 @@ from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.consistent.feasible_set import feasible_set
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.weighting import weighted_directions
 from sysid_ros.mechanics.configuration import RobotSettings
 from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, TorqueOffset, ViscousFriction

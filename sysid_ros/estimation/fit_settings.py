@@ -21,11 +21,11 @@ from sysid_ros.estimation.estimator import (
 from sysid_ros.estimation.friction_models import FrictionSelection
 from sysid_ros.estimation.outer_iteration import OuterIteration
 from sysid_ros.estimation.regression.consistent.consistent import ConsistentLeastSquares
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
 from sysid_ros.estimation.regression.consistent.fleet_prior import (
     FleetLeastSquares,
     FleetPriorSettings,
 )
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.consistent.prior_strength import (
     CrossValidatedPrior,
     StrengthSearch,

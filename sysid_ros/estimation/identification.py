@@ -14,7 +14,7 @@ from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, settings_of
 from sysid_ros.estimation.fit_settings import FitSettings
 from sysid_ros.estimation.payload.known import Known
 from sysid_ros.estimation.presets import filled_in
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.mechanics.configuration import RobotSettings, TermSettings, load_settings_file
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.description import RecordingSettings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -22,8 +22,31 @@ from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
 
-if TYPE_CHECKING:
-    from sysid_ros.estimation.problem import RegressionProblem
+
+class SourcedRows(Protocol):
+    """Rows that a source made, with the model that they are of."""
+
+    @property
+    def model(self) -> TorqueModel:
+        """Torque model of the robot."""
+
+    @property
+    def parameters(self) -> ParameterSet:
+        """Priors, bounds and names, p of them."""
+
+    @property
+    def regressor(self) -> np.ndarray:
+        """Rows of the regressor, shape ``(T', n, p)``."""
+
+    @property
+    def torque(self) -> np.ndarray:
+        """Rows of the torque in [N·m] or [N], shape ``(T', n)``."""
+
+    def replaced(self, *same: str, **changes: Any) -> Self:
+        """The rows with other fields, and with computed properties that these leave the same."""
+
+
+_Rows = TypeVar('_Rows', bound=SourcedRows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +54,7 @@ class RowSource(Motion):
     """The motion that rows come from, which makes them anew."""
 
     _loads: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
-    _moved: dict[str, tuple[RegressionProblem, RegressionProblem]] = field(
-        default_factory=dict, repr=False)
+    _moved: dict[str, tuple[SourcedRows, Any]] = field(default_factory=dict, repr=False)
 
     @property
     def motion(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -44,7 +66,7 @@ class RowSource(Motion):
         data = self.dataset
         return self.parallel_filter.apply(columns, data.rate, data.segments)[0]
 
-    def moved(self, problem: RegressionProblem, model: TorqueModel) -> RegressionProblem:
+    def moved(self, problem: _Rows, model: TorqueModel) -> _Rows:
         """The problem with its model at other values.
 
         The last one is kept: a search ends, and the next begins, where rows were just made.
@@ -58,7 +80,7 @@ class RowSource(Motion):
             last = self._moved['last'] = problem, self._at(problem, model)
         return last[1]
 
-    def _at(self, problem: RegressionProblem, model: TorqueModel) -> RegressionProblem:
+    def _at(self, problem: _Rows, model: TorqueModel) -> _Rows:
         """The columns of terms that moved are computed again; a drive gain scales rows."""
         regressor = problem.regressor * (problem.model.gains / model.gains)[:, None]
         stop = len(model.parameters)
@@ -79,7 +101,7 @@ class RowSource(Motion):
         rows.add(data)
         return rows.finish()[0]
 
-    def shape_slopes(self, problem: RegressionProblem, values: np.ndarray) -> np.ndarray:
+    def shape_slopes(self, problem: SourcedRows, values: np.ndarray) -> np.ndarray:
         """Rows of the derivatives of the torque by the s shapes alone, ``(T', n, s)``.
 
         Args:

@@ -21,11 +21,8 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS
 from sysid_ros.estimation.outer_iteration import frozen_at
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.consistent.feasible_set import (
-    FeasibleSet,
-    Plausibility,
-    feasible_set,
-)
+from sysid_ros.estimation.regression.consistent.feasible_set import FeasibleSet, feasible_set
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.noise import residual_statistics
 from sysid_ros.estimation.regression.weighting import weighted_directions
 from sysid_ros.evaluation.prediction import SIGMAS, error_decrease

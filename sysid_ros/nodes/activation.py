@@ -7,7 +7,8 @@ while the node stays inactive, and a timer looks whether all is loaded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from lifecycle_msgs.msg import Transition
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -16,13 +17,35 @@ from rclpy.task import Future
 
 from sysid_ros.nodes.waiting import done
 
-if TYPE_CHECKING:
-    from sysid_ros.nodes.node import SysidNode
-
 _PERIOD = 0.05
 # Ids and labels of the transitions that concern it.
 _ACTIVATE = (Transition.TRANSITION_ACTIVATE, 'activate')
 _DEACTIVATE = (Transition.TRANSITION_DEACTIVATE, 'deactivate')
+
+
+class Activated(Protocol):
+    """A lifecycle node that loads before it becomes active."""
+
+    create_timer: Callable[..., Any]
+    trigger_activate: Callable[[], Any]
+    _service_change_state: Any
+
+    @property
+    def active(self) -> bool:
+        """Whether it is active."""
+
+    @property
+    def inactive(self) -> bool:
+        """Whether it is configured and not active."""
+
+    def load(self) -> None:
+        """Begin to load what is missing."""
+
+    def loading(self) -> str:
+        """What is missing, in words; empty when nothing is."""
+
+    def guarded(self, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """A callback whose exceptions are reported and end nothing else."""
 
 
 class Activation:
@@ -32,7 +55,7 @@ class Activation:
         node: The node.
     """
 
-    def __init__(self, node: SysidNode[Any]) -> None:
+    def __init__(self, node: Activated) -> None:
         self._node = node
         self._waiting: list[Future[bool | None]] = []
         self._unanswered = 0

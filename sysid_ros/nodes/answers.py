@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
 from sysid_ros.nodes.refusal import refused, require_short, without_figures
 
-if TYPE_CHECKING:
-    from sysid_ros.nodes.node import SysidNode
+
+class Granting(Protocol):
+    """What grants requests, or is not active."""
+
+    def require_active(self) -> None:
+        """Refuse a request unless the node is active.
+
+        Raises:
+            RefusedError: It is not.
+        """
+
+    def complain(self, error: BaseException) -> None:
+        """Log an exception and show it on ``/diagnostics``."""
 
 
 async def fill_answer(
-    node: SysidNode[Any], request: Any, answer: Any,
+    node: Granting, request: Any, answer: Any,
     grant: Callable[[Any, Any], Coroutine[Any, Any, None] | None], *, always: bool = False,
 ) -> None:
     """Fill the answer to a request; what is raised meanwhile becomes the answer.

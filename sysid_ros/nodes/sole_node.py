@@ -18,16 +18,13 @@ import socket
 import struct
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
 
+from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.msg import Heartbeat
 from sysid_ros.nodes.fast_lane import PolledSubscription
-
-if TYPE_CHECKING:
-    from sysid_ros.nodes.node import SysidNode
 
 # Heartbeats that are kept until they are taken, and how long one is a sign of life, in [s].
 _BEATS = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -48,7 +45,7 @@ class SoleNode:
         topic: Topic of the heartbeats.
     """
 
-    def __init__(self, node: SysidNode[Any], topic: str) -> None:
+    def __init__(self, node: Node, topic: str) -> None:
         self._node, self._topic = node, topic
         self._socket: socket.socket | None = None
         self._beats: PolledSubscription | None = None

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.payload.found_load import FoundLoad
 from sysid_ros.report.planned_motion import PlannedMotion
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import Origin, ReportSource
 from sysid_ros.report.sections.registry import (
     AnySection,
@@ -23,7 +24,6 @@ from sysid_ros.report.sections.registry import (
     motion_sections,
     sections_of,
 )
-from sysid_ros.report.sections.section import ReportModel
 
 #: What a report can be of.
 ReportKind = Literal['run', 'comparison', 'motion', 'load', 'demonstration', 'fleet']

@@ -13,7 +13,7 @@ import numpy as np
 from sysid_ros.mechanics.tree.kinematics import BodyPoses, body_poses
 from sysid_ros.mechanics.tree.tip_paths import leaf_bodies
 from sysid_ros.numerics.rotations import quaternions
-from sysid_ros.report.sections.section import ReportModel
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.series import Number, Series, series
 from sysid_ros.robot.inertia_ellipsoid import InertiaEllipsoid
 from sysid_ros.robot.model import RobotModel

@@ -16,7 +16,8 @@ import pinocchio as pin
 from sysid_ros.errors import ModelError
 from sysid_ros.robot.description.described import DescribedJoint
 from sysid_ros.robot.links import parent_joint
-from sysid_ros.robot.loops import WORLD, LoopClosure, with_loops
+from sysid_ros.robot.loop_closing import with_loops
+from sysid_ros.robot.loops import WORLD, LoopClosure
 from sysid_ros.robot.model import JointLimits, RobotModel
 from sysid_ros.robot.tree import KinematicTree
 

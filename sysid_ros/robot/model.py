@@ -23,7 +23,8 @@ from sysid_ros.robot.description.urdf_robot import urdf_robot
 from sysid_ros.robot.inertia import consistent_neighbour, is_consistent
 from sysid_ros.robot.links import LinkPlacement, links_on_bodies, parent_joint
 from sysid_ros.robot.locks import Locks, locked_positions, reduced
-from sysid_ros.robot.loops import WORLD, Loops, LoopSettings, with_described_loops
+from sysid_ros.robot.loop_closing import with_described_loops
+from sysid_ros.robot.loops import WORLD, Loops, LoopSettings
 from sysid_ros.robot.rotors import GearedRotor
 from sysid_ros.robot.tree import KinematicTree, tree_of
 
@@ -93,7 +94,8 @@ class RobotModel(CachesValues):
         base_joints: The six joints that a floating base moves by, the first of all; see
             :func:`~sysid_ros.robot.floating_base.with_floating_base`.
         passive_joints: Joints of closed loops that nothing drives.
-        loops: The closed loops, None for a tree; see :func:`~sysid_ros.robot.loops.with_loops`.
+        loops: The closed loops, None for a tree; see
+            :func:`~sysid_ros.robot.loop_closing.with_loops`.
     """
 
     name: str

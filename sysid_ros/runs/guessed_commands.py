@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, RecordingError, did_you_mean, listed
@@ -16,9 +14,7 @@ from sysid_ros.recording.guess.evidence import Finding, Question
 from sysid_ros.recording.guess.options import one_or_each, positive_number
 from sysid_ros.recording.units import DEGREE
 from sysid_ros.runs.guessed_efforts import lock_others
-
-if TYPE_CHECKING:
-    from sysid_ros.runs.guessed_recording import GuessedRecording
+from sysid_ros.runs.settings_guess import SettingsGuess
 
 # Kind of the actuator by the quantity that names of columns, or a field of messages, say.
 _BY_QUANTITY = {
@@ -28,7 +24,7 @@ _BY_QUANTITY = {
 _FOLLOWS, _ABOUT, _MOVES = 0.8, 2.0, 0.01
 
 
-def describe_commands(guess: GuessedRecording, quantity: str) -> None:
+def describe_commands(guess: SettingsGuess, quantity: str) -> None:
     """Complete settings by the kind and the constants of drives that were told something.
 
     Args:
@@ -58,7 +54,7 @@ def describe_commands(guess: GuessedRecording, quantity: str) -> None:
     guess.robot['actuators'] = {'*': first} if alike else each
 
 
-def _kind(guess: GuessedRecording, quantity: str) -> type[ActuatorKind] | None:
+def _kind(guess: SettingsGuess, quantity: str) -> type[ActuatorKind] | None:
     """Kind of the drives: as told, by the names of columns, or by what joints do."""
     names = [kind.name for kind in KINDS]
     told = guess.told.get('actuator', _BY_QUANTITY.get(quantity, ''))
@@ -90,7 +86,7 @@ def _kind(guess: GuessedRecording, quantity: str) -> type[ActuatorKind] | None:
     return None
 
 
-def _followed(guess: GuessedRecording) -> tuple[float, float, bool] | None:
+def _followed(guess: SettingsGuess) -> tuple[float, float, bool] | None:
     """Correlation and gain of positions on commands, and whether joints are told where to be.
 
     Medians over the joints that move; None where none does.
@@ -131,7 +127,7 @@ def _held(t: np.ndarray, values: np.ndarray) -> HeldCommand:
 
 
 def _constants(
-    guess: GuessedRecording, kind: type[ActuatorKind]
+    guess: SettingsGuess, kind: type[ActuatorKind]
 ) -> tuple[dict[str, float], list[str]]:
     """Constants of the drives, and which of them the fit is to find."""
     names = [constant.name for constant in kind.constants]
@@ -169,7 +165,7 @@ def _constants(
     return given, sought
 
 
-def _limits(guess: GuessedRecording) -> dict[str, float]:
+def _limits(guess: SettingsGuess) -> dict[str, float]:
     """Torque limits by joint, as the description gives them."""
     limits = {
         joint: float(limit) for joint, limit in zip(

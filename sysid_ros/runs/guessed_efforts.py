@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,8 @@ from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.guess.efforts import EffortGuess, effort_guess
 from sysid_ros.recording.guess.evidence import Finding, Question
 from sysid_ros.recording.guess.options import one_or_each
+from sysid_ros.runs.settings_guess import SettingsGuess
 from sysid_ros.settings import parse_settings
-
-if TYPE_CHECKING:
-    from sysid_ros.runs.guessed_recording import GuessedRecording
 
 # How recordings are filtered while efforts are compared with the description, in [Hz].
 _CUTOFF = 8.0
@@ -29,7 +27,7 @@ _EXPLAINED = 0.8
 _MOVES = 0.01
 
 
-def describe_efforts(guess: GuessedRecording, *, current: bool, named: str) -> None:
+def describe_efforts(guess: SettingsGuess, *, current: bool, named: str) -> None:
     """Complete settings by sign, unit and scale of the efforts.
 
     Args:
@@ -74,7 +72,7 @@ def describe_efforts(guess: GuessedRecording, *, current: bool, named: str) -> N
     _aligned(guess)
 
 
-def _leave_out_idle_joints(guess: GuessedRecording) -> None:
+def _leave_out_idle_joints(guess: SettingsGuess) -> None:
     """Leave out joints that stood still without an effort, as grippers do, where others had one."""
     recording = guess.loaded()
     joints = guess.section['joints']
@@ -102,7 +100,7 @@ def _leave_out_idle_joints(guess: GuessedRecording) -> None:
     guess.note(Finding('joints', f'{listed(idle)} left out', 'no motion and no effort'))
 
 
-def lock_others(guess: GuessedRecording) -> None:
+def lock_others(guess: SettingsGuess) -> None:
     """Hold joints that were not recorded.
 
     Args:
@@ -114,7 +112,7 @@ def lock_others(guess: GuessedRecording) -> None:
         guess.note(Finding('locked', 'held fixed', f'{listed(rest)} not recorded, or idle'))
 
 
-def _aligned(guess: GuessedRecording) -> tuple[FitSetup, Dataset]:
+def _aligned(guess: SettingsGuess) -> tuple[FitSetup, Dataset]:
     """The recording as a fit reads it, filtered for a look at its efforts."""
     processing = {'position_filter': {'cutoff': _CUTOFF}, 'effort_check': 'warn'}
     sections = {'robot': guess.robot, 'recording': guess.section, 'processing': processing}
@@ -123,7 +121,7 @@ def _aligned(guess: GuessedRecording) -> tuple[FitSetup, Dataset]:
     return setup, setup.align(guess.loaded())
 
 
-def _check_order(guess: GuessedRecording, setup: FitSetup, dataset: Dataset) -> None:
+def _check_order(guess: SettingsGuess, setup: FitSetup, dataset: Dataset) -> None:
     """Ask where efforts or positions look like those of other joints."""
     other = other_order(dataset, setup.model)
     if other is None:
@@ -163,7 +161,7 @@ def _size(dataset: Dataset, setup: FitSetup) -> float:
     return float(np.median(slopes)) if slopes else 1.0
 
 
-def _reordered(guess: GuessedRecording, quantity: str, other: OtherOrder) -> str:
+def _reordered(guess: SettingsGuess, quantity: str, other: OtherOrder) -> str:
     """An answer: the order that the description speaks for, as it is written by the option."""
     joints = guess.section['joints']
     own = dict(zip(other.joints, other.columns, strict=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError, RecordingError, listed
 from sysid_ros.mechanics.configuration import RobotSettings
-from sysid_ros.recording.bag.long_bag import LongBag, is_long
 from sysid_ros.recording.description import (
     QuantitySettings,
     RecordingSettings,
@@ -23,43 +21,20 @@ from sysid_ros.recording.file_kind import file_kind
 from sysid_ros.recording.guess.bag_topics import bag_topics
 from sysid_ros.recording.guess.column_names import is_of_motor
 from sysid_ros.recording.guess.columns import TableColumns, table_columns
-from sysid_ros.recording.guess.evidence import Finding, OpenQuestionsError, Question
+from sysid_ros.recording.guess.evidence import Finding, Question
 from sysid_ros.recording.guess.options import numbers, one_or_each, positive_number
 from sysid_ros.recording.guess.table_head import TableHead, read_head
 from sysid_ros.recording.guess.units import position_guess, time_unit, velocity_unit
-from sysid_ros.recording.load import load_recording
 from sysid_ros.recording.recording import Recording
 from sysid_ros.recording.units import TIME_UNITS, UNITS, nearest_unit
-from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.guessed_commands import describe_commands
 from sysid_ros.runs.guessed_efforts import describe_efforts
+from sysid_ros.runs.settings_guess import SettingsGuess
 from sysid_ros.settings import parse_settings
 
 
-@dataclass
-class GuessedRecording:
-    """Settings of a recording on their way.
-
-    Attributes:
-        robot: The ``robot:`` section; joints that were not recorded are locked in it.
-        model: The robot.
-        recording: The recording.
-        folder: Folder that file names of the settings are relative to.
-        told: What is known, by the names of
-            :data:`~sysid_ros.recording.guess.options.OPTIONS`.
-        section: The ``recording:`` section.
-        findings: What was guessed, and why.
-        questions: What is open.
-    """
-
-    robot: dict[str, Any]
-    model: RobotModel
-    recording: Path
-    folder: Path
-    told: Mapping[str, str]
-    section: dict[str, Any] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    questions: list[Question] = field(default_factory=list)
+class GuessedRecording(SettingsGuess):
+    """Settings of a recording, guessed from what it holds."""
 
     @classmethod
     def of(
@@ -89,44 +64,6 @@ class GuessedRecording:
         else:
             guess._describe_table(form)
         return guess
-
-    def parsed(self) -> RecordingSettings:
-        """The section as it is now."""
-        return parse_settings(RecordingSettings, self.section, 'recording')
-
-    def loaded(self) -> Recording:
-        """The recording as the section says it; of a bag too large for memory, its first part.
-
-        Raises:
-            RecordingError: It cannot be read.
-        """
-        settings = self.parsed()
-        if not is_long(settings, self.folder):
-            return load_recording(settings, self.folder)
-        bag = LongBag.survey(settings, self.folder)
-        found = Finding(
-            'part', f'its first {min(bag.window, bag.duration):.4g} s were looked at',
-            'all of it does not fit into recording.memory_limit')
-        if found not in self.findings:
-            self.note(found)
-        return bag.between(0.0, bag.window)
-
-    def note(self, *told: Finding | Question) -> None:
-        """Keep what was guessed or is open."""
-        for one in told:
-            if isinstance(one, Finding):
-                self.findings.append(one)
-            else:
-                self.questions.append(one)
-
-    def require_answers(self) -> None:
-        """Refuse to go on with open questions.
-
-        Raises:
-            OpenQuestionsError: There are some.
-        """
-        if self.questions:
-            raise OpenQuestionsError(self.questions, str(self.recording))
 
     def _describe_table(self, form: str) -> None:
         """Settings of a CSV or NPZ file."""
@@ -299,10 +236,6 @@ class GuessedRecording:
         elif factor != 1.0:
             self.section.setdefault('velocity', {})['unit'] = one_or_each([
                 'm/s' if self.slides(joint) else 'deg/s' for joint in self.section['joints']])
-
-    def slides(self, joint: str) -> bool:
-        """Whether a joint moves along its axis."""
-        return self.model.joint_types[self.model.joint_index(joint)] == 'prismatic'
 
     def _file(self) -> str:
         return os.path.relpath(self.recording.resolve(), self.folder.resolve())

@@ -20,7 +20,7 @@ from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 
 CONSISTENT = ('lmi', 'irls_lmi', 'entropic', 'log_cholesky', 'recursive')
 # Problems of an estimator in a usual run; joints of the largest robots, and of those of a usual

@@ -12,7 +12,8 @@ from support import golden_problems as simulated
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge, Status
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, make_estimator
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.consistent.feasible_set import feasible_set
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 
 ESTIMATORS = tuple(REGRESSION_ESTIMATORS)
 CONSISTENT = ('lmi', 'irls_lmi', 'entropic', 'log_cholesky', 'recursive')

@@ -18,9 +18,9 @@ from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.regression.consistent.body_extents import body_extents
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
 from sysid_ros.estimation.regression.consistent.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.consistent.prior_strength import (
     CrossValidatedPrior,
     StrengthSearch,

@@ -15,7 +15,7 @@ from sysid_ros.estimation.identification import Identification
 from sysid_ros.recording.bag.write import write_bag
 from sysid_ros.recording.guess.evidence import OpenQuestionsError
 from sysid_ros.recording.load import load_recording
-from sysid_ros.runs import guessed_recording
+from sysid_ros.runs import settings_guess
 from sysid_ros.runs.initial_settings import initial_settings
 
 RATE, DURATION = 200.0, 12.0
@@ -497,10 +497,10 @@ def test_of_a_bag_too_large_for_memory_the_first_part_is_looked_at(
 ):
     t, q, v, tau = recorded
     write_bag(tmp_path / 'bag', t, arm.joint_names, np.degrees(q), v, tau)
-    survey = guessed_recording.LongBag.survey
-    monkeypatch.setattr(guessed_recording, 'is_long', lambda *_: True)
+    survey = settings_guess.LongBag.survey
+    monkeypatch.setattr(settings_guess, 'is_long', lambda *_: True)
     monkeypatch.setattr(
-        guessed_recording.LongBag, 'survey',
+        settings_guess.LongBag, 'survey',
         lambda *words: replace(survey(*words), window=6.0))
     settings, identification = guessed(robot, tmp_path / 'bag')
     assert [one.value for one in settings.findings if one.subject == 'part'] == [

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
 from sysid_ros.estimation.regression.consistent.fleet_prior import FleetPriorSettings
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.consistent.prior_strength import StrengthSearch
 from sysid_ros.settings import StrictSettings
 

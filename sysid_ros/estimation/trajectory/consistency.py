@@ -17,8 +17,9 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.prior_steps import prior_steps
 from sysid_ros.estimation.regression.consistent.consistent import verified
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.consistent.feasible_set import feasible_set
 from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.mechanics.base_parameters import BaseParameters
 from sysid_ros.mechanics.torque_model import TorqueModel

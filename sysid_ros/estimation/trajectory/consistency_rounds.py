@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.trajectory.assessment import (
     base_covariance,
     determined_parameters,

@@ -11,7 +11,7 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import CHANGE, Estimate, Status
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.trajectory.assessment import assess
 from sysid_ros.estimation.trajectory.consistency_rounds import ConsistencyRounds
 from sysid_ros.estimation.trajectory.convergence_advice import convergence_notes, soft_dynamics

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.trajectory.from_recording import NodeSettings
 from sysid_ros.recording.recording import Recording
 from sysid_ros.settings import StrictSettings

@@ -66,7 +66,7 @@ class ClosedChain:
     """Kinematics of a robot with closed loops, on the branch it is assembled in.
 
     Args:
-        robot: A robot whose loops are closed, see :func:`~sysid_ros.robot.loops.with_loops`.
+        robot: A robot whose loops are closed, see :func:`~sysid_ros.robot.loop_closing.with_loops`.
 
     Raises:
         ModelError: The robot has no loops; they cannot be closed near the given assembly; they

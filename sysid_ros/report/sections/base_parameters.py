@@ -8,8 +8,9 @@ import numpy as np
 
 from sysid_ros.estimation.regression.conditioning import WARNED, Conditioning
 from sysid_ros.report.plots import IDENTIFIED, Figure, axis, dots, figure
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number, Series
 
 

@@ -10,8 +10,9 @@ from sysid_ros.report.evidence import (
     folds_section,
     friction_section,
 )
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 
 
 class Table(ReportModel):

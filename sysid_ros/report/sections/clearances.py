@@ -6,7 +6,8 @@ from typing import ClassVar, Literal, Self
 
 from sysid_ros.report.planned_motion import PlannedMotion
 from sysid_ros.report.plots import IDENTIFIED, RESIDUAL, Figure, axis, figure, label
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.report_model import ReportModel
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number
 
 # Pairs that are kept, the nearest ones, and pixels of each.

@@ -9,7 +9,8 @@ import numpy as np
 
 from sysid_ros.evaluation.run_comparison import ComparedParameter
 from sysid_ros.report.plots import COLOURS, Figure, axis, dots, figure, label
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.report_model import ReportModel
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number, Series, percent
 
 _ROW, _MOST_ROWS = 24, 40

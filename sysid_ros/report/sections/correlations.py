@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from sysid_ros.report.plots import Figure, axis, figure, label
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Series, series
 
 # Base parameters of a map, and pairs that are named, from this correlation on.

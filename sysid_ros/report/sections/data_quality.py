@@ -16,8 +16,9 @@ from sysid_ros.recording.checks.quality import (
     DataQuality,
     JointQuality,
 )
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource, file_names
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number
 
 #: Good, worth a look, or a reason against the data.

@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from sysid_ros.report.plots import BEFORE, COASTING, IDENTIFIED, Figure, Trace, axis, figure, label
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.report_model import ReportModel
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number
 
 

@@ -21,9 +21,10 @@ from sysid_ros.report.plots import (
     figure,
     line,
 )
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
 from sysid_ros.report.residual_analysis import friction_laws, motion_of_rows
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number, Series, series, some_rows
 
 _DOTS, _POINTS, _HEIGHT = 400, 61, 280

@@ -19,7 +19,8 @@ from sysid_ros.report.plots import (
     label,
     line,
 )
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.report_model import ReportModel
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number, Series
 
 # Pixels of a row, and rows of the figure.

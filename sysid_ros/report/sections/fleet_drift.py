@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from sysid_ros.report.plots import COLOURS, IDENTIFIED, INK, Figure, axis, dots, figure, line
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.report_model import ReportModel
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number
 
 # Histories that are drawn.

@@ -8,7 +8,8 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from sysid_ros.report.plots import COLOURS, IDENTIFIED, Figure, axis, dots, figure, label
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.report_model import ReportModel
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Series
 
 # Fewest robots that make a fleet, rows of the figure and their height, and rows of the table.

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import ClassVar, Literal
 
 from sysid_ros.report.plots import BEFORE, COLOURS, Figure, axis, dots, figure, label
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.report_model import ReportModel
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number, percent
 
 _COMMITTABLE = 'committable'

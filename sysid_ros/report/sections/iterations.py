@@ -10,8 +10,9 @@ import numpy as np
 
 from sysid_ros.numerics.least_squares.damped import Iteration
 from sysid_ros.report.plots import COLOURS, Figure, axis, figure, label, line
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number, Series
 
 # Stages that are named in the legend; more would hide the lines.

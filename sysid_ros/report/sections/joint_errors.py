@@ -6,8 +6,9 @@ from typing import ClassVar, Literal, Self
 
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.report.plots import BEFORE, IDENTIFIED, INK, Figure, Trace, axis, figure, label
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number, percent
 
 # Bars beyond this, in percent, are cut off: the description may be wrong by any factor.

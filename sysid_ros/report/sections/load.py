@@ -10,7 +10,8 @@ from sysid_ros.estimation.payload.found_load import FoundLoad
 from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.report.plots import BEFORE, IDENTIFIED, Figure, Trace, axis, dots, figure, label
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.report_model import ReportModel
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number
 
 _UNITS = {'mass': 'kg', 'center_of_mass': 'm', 'inertia_about_center_of_mass': 'kg·m²'}

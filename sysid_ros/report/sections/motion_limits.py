@@ -18,7 +18,8 @@ from sysid_ros.report.plots import (
     label,
     line,
 )
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.report_model import ReportModel
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number, Series, bucket_starts, envelope, series
 
 # Points of a line: two of each bucket. Fewer for robots of many joints, for the size of the page.

@@ -8,8 +8,9 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.report.plots import BEFORE, IDENTIFIED, Figure, axis, dots, figure, label
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number
 
 _BOUND = 1e-6

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import Origin, ReportSource, file_names
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 
 
 class FittedRecording(ReportModel):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import ClassVar, Literal, Self
 
 from sysid_ros.report.remark_groups import grouped_remarks
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 
 
 class Remark(ReportModel):

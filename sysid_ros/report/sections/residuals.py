@@ -21,6 +21,7 @@ from sysid_ros.report.plots import (
     figure,
     line,
 )
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
 from sysid_ros.report.residual_analysis import (
     amplitude_spectrum,
@@ -28,7 +29,7 @@ from sysid_ros.report.residual_analysis import (
     friction_laws,
     motion_of_rows,
 )
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number, Series, logarithmic, series, some_rows
 
 _BINS, _DOTS = 41, 400

@@ -20,9 +20,10 @@ from sysid_ros.report.plots import (
     label,
     line,
 )
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
 from sysid_ros.report.robot_motion import MotionPoses, PlayedMotion, Solid
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Series, series
 
 # Bodies with an ellipsoid, and points of an ellipse.

@@ -11,17 +11,10 @@ import inspect
 from pathlib import Path
 from typing import ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict
-
 from sysid_ros.report.player import Player
 from sysid_ros.report.plots import Figure
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
-
-
-class ReportModel(BaseModel):
-    """A part of a section: frozen, and without entries that nobody knows."""
-
-    model_config = ConfigDict(frozen=True, extra='forbid')
 
 
 class Section(ReportModel):

@@ -10,8 +10,9 @@ from sysid_ros.errors import SysidError
 from sysid_ros.evaluation.simulation import Simulation, SimulationErrors
 from sysid_ros.mechanics.tree.kinematics import body_poses
 from sysid_ros.report.plots import BEFORE, COASTING, IDENTIFIED, Figure, axis, figure, line
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource, file_names
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number, Series, logarithmic, some_rows
 from sysid_ros.robot.links import LinkPlacement
 from sysid_ros.robot.model import RobotModel

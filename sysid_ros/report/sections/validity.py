@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal, Self
 
 from sysid_ros.evaluation.evaluation import FITTED_RANGE, JUDGED_RANGE
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION, FasterMotion
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number
 
 

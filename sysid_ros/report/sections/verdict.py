@@ -6,8 +6,9 @@ from typing import ClassVar, Literal, Self
 
 from sysid_ros.estimation.identifiability import Identifiability
 from sysid_ros.report.headline import gain, headline, worst_joint
+from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import HELD_OUT, ReportSource
-from sysid_ros.report.sections.section import ReportModel, Section
+from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number
 
 # Motions, and names of parameters for each, on the first page.

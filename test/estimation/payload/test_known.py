@@ -11,7 +11,7 @@ from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.identification import IdentificationSettings
 from sysid_ros.estimation.payload.known import Known, LoadFinding
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.robot.inertia import is_consistent
 
 

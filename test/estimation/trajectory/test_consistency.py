@@ -10,7 +10,7 @@ import pytest
 from support import trajectory_problems as made
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values

@@ -12,11 +12,8 @@ import numpy as np
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.assessment import assess
-from sysid_ros.estimation.regression.consistent.feasible_set import (
-    FeasibleSet,
-    Plausibility,
-    feasible_set,
-)
+from sysid_ros.estimation.regression.consistent.feasible_set import FeasibleSet, feasible_set
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.weighting import require_prior, weighted_directions
 

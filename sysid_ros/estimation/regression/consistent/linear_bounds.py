@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sysid_ros.estimation.regression.consistent.body_extents import body_extents, bound_of
+from sysid_ros.estimation.regression.consistent.plausibility import (
+    Plausibility,
+    SteppedParameters,
+)
 from sysid_ros.robot.inertia import INERTIAL_FIELDS, central_inertia, inertial_parameters
-
-if TYPE_CHECKING:
-    from sysid_ros.estimation.regression.consistent.feasible_set import (
-        Plausibility,
-        SteppedParameters,
-    )
 
 # Rows that are shorter than this part of what they bound hold nothing that is free.
 _NO_ROW = 1e-9

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.regression.recursive.recursion_settings import RecursionSettings
 from sysid_ros.estimation.regression.recursive.recursive_prior import (
     curvature,
     divergence,
@@ -29,9 +28,6 @@ from sysid_ros.mechanics.base_parameters import BaseParameters
 from sysid_ros.robot.inertia import consistency_margin
 from sysid_ros.robot.parameters import ParameterSet
 
-if TYPE_CHECKING:
-    from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSquares
-
 
 class RecursivePosterior:
     """Parameters after some samples, which are not kept.
@@ -43,7 +39,7 @@ class RecursivePosterior:
     """
 
     def __init__(
-        self, settings: RecursiveLeastSquares, problem: RegressionProblem, noise: np.ndarray
+        self, settings: RecursionSettings, problem: RegressionProblem, noise: np.ndarray
     ) -> None:
         self.settings, self.header = settings, header_of(problem)
         self.model, self.prior_parameters = problem.model, problem.parameters

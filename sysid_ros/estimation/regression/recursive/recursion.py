@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import io
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.recursive.directional_forgetting import forget_directions
 from sysid_ros.estimation.regression.recursive.kernels import advance, fold, iterate
 from sysid_ros.estimation.regression.recursive.posterior import RecursivePosterior
+from sysid_ros.estimation.regression.recursive.recursion_settings import RecursionSettings
 from sysid_ros.estimation.regression.recursive.recursive_prior import curvature
 from sysid_ros.estimation.regression.recursive.state import SKIPPED, Options, State, workspace_for
 from sysid_ros.mechanics.regressor.sample_regressor import (
@@ -26,9 +26,6 @@ from sysid_ros.mechanics.regressor.sample_regressor import (
     sample_workspace,
 )
 from sysid_ros.numerics.arrays import read_only
-
-if TYPE_CHECKING:
-    from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSquares
 
 _FORMAT = 'sysid_ros recursion 3'
 # Samples whose regressor is held at once.
@@ -52,7 +49,7 @@ class Recursion(RecursivePosterior):
     """
 
     def __init__(
-        self, settings: RecursiveLeastSquares, problem: RegressionProblem, noise: np.ndarray
+        self, settings: RecursionSettings, problem: RegressionProblem, noise: np.ndarray
     ) -> None:
         super().__init__(settings, problem, noise)
         count, joints = len(self.free), len(self.noise)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate, ResidualStatistics, Status
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.assessment import assemble_estimate, silent_terms_at_prior
 from sysid_ros.estimation.regression.directions import DataDirections
-
-if TYPE_CHECKING:
-    from sysid_ros.estimation.regression.recursive.recursion import Recursion
+from sysid_ros.estimation.regression.recursive.recursion import Recursion
 
 # What is told of a direction, below this part of the best told one, is rounding of sums.
 _RANK_TOLERANCE = 1e-12

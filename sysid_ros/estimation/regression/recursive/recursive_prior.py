@@ -19,9 +19,9 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.consistent.feasible_set import (
     ACTIVE,
     FeasibleSet,
-    Plausibility,
     feasible_set,
 )
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.recursive.barrier import add_barrier_derivatives
 from sysid_ros.estimation.regression.recursive.state import Prior, workspace_for
 from sysid_ros.mechanics.torque_model import TorqueModel

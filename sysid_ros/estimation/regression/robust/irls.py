@@ -15,8 +15,9 @@ from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.assessment import assess
 from sysid_ros.estimation.regression.conditioning import require_conditioned
 from sysid_ros.estimation.regression.consistent.consistent import parameters_of
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.consistent.feasible_set import feasible_set
 from sysid_ros.estimation.regression.consistent.lmi import SemidefiniteLeastSquares
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.estimation.regression.robust.outliers import OutlierRounds, Solution, left_out
 from sysid_ros.estimation.regression.weighting import weighted_directions

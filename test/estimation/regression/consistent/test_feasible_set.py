@@ -11,7 +11,8 @@ from support import golden_problems as simulated
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.regression.consistent.body_extents import body_extents
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.consistent.feasible_set import feasible_set
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.mechanics.base_parameters import random_motion
 from sysid_ros.robot.inertia import central_inertia, consistency_margin, inertial_parameters
 

@@ -18,13 +18,14 @@ from support.compiled_parts import PartsOf
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.estimator import make_estimator
 from sysid_ros.estimation.regression.consistent import interior_point
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.consistent.feasible_set import feasible_set
 from sysid_ros.estimation.regression.consistent.interior_point import path
 from sysid_ros.estimation.regression.consistent.interior_point.path import iterate
 from sysid_ros.estimation.regression.consistent.interior_point.program import (
     ConstrainedLeastSquares,
     _smallest,
 )
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.weighting import weighted_directions
 
 products, newton, scaling = (

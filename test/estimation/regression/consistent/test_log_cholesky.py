@@ -12,9 +12,10 @@ import pytest
 from support import golden_problems as simulated
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.consistent.feasible_set import feasible_set
 from sysid_ros.estimation.regression.consistent.log_cholesky import LogCholeskyLeastSquares
 from sysid_ros.estimation.regression.consistent.log_det_objective import LogDetObjective
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.weighting import weighted_directions
 from sysid_ros.robot.inertia import PSEUDO_INERTIA_BASIS, pseudo_inertia
 

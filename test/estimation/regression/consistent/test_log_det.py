@@ -10,9 +10,10 @@ import scipy.optimize
 from support import golden_problems as simulated
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.consistent.feasible_set import feasible_set
 from sysid_ros.estimation.regression.consistent.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.estimation.regression.noise import effective_noise

@@ -18,10 +18,11 @@ from support.robot_factory import random_urdf
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.estimation.regression.consistent.feasible_set import Plausibility, feasible_set
+from sysid_ros.estimation.regression.consistent.feasible_set import feasible_set
 from sysid_ros.estimation.regression.consistent.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.consistent.log_cholesky import LogCholeskyLeastSquares
 from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.weighting import weighted_directions
 from sysid_ros.robot.inertia import (
     PSEUDO_INERTIA_BASIS,
