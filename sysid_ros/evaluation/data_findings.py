@@ -13,6 +13,7 @@ from sysid_ros.estimation.payload.weighing import Weighing
 from sysid_ros.evaluation.bound_cost import BoundCost
 from sysid_ros.evaluation.common_scale import CommonScale
 from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest
+from sysid_ros.evaluation.counterweights import Counterweight
 from sysid_ros.evaluation.departures import Departure
 from sysid_ros.evaluation.supported_links import SupportedLink
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
@@ -64,7 +65,7 @@ class DataFindings:
     undeclared_load: UndeclaredLoad | None = None
     contradictions: tuple[Contradiction, ...] = ()
     trusts_description: bool = True
-    departures: tuple[Departure, ...] = ()
+    departures: tuple[Departure | Counterweight, ...] = ()
     supported: tuple[SupportedLink, ...] = ()
     weightless: bool = False
     bounds: BoundCost | None = None

@@ -14,6 +14,7 @@ from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.evaluation.bound_cost import bound_cost
 from sysid_ros.evaluation.common_scale import common_scale
 from sysid_ros.evaluation.contradictions import ScoreTest, score_products, score_test
+from sysid_ros.evaluation.counterweights import counterweights
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings, still_joints
 from sysid_ros.evaluation.departures import departures
@@ -144,7 +145,9 @@ def evaluate(
         scores = score_test(training, estimate, *other.result())
     data = replace(
         with_scores(data, training, scores),
-        departures=departures(training, estimate, scores) if data.trusts_description else (),
+        departures=(
+            *departures(training, estimate, scores), *counterweights(training, estimate),
+        ) if data.trusts_description else (),
         common_scale=common_scale(training) if data.trusts_description else None)
     if estimate.status.found_values:
         data = data.with_undeclared_load(
