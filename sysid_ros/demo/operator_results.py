@@ -49,7 +49,8 @@ class OperatorResults(ResultsPart):
         if current != 1:
             raise ConfigurationError(
                 'is not what a whole demonstration leaves', where='revisions',
-                found=f'{current} current revisions', allowed='one')
+                found=f'{current} current revisions', allowed='one',
+                fix='Run the demonstration once more')
         return self
 
     @classmethod

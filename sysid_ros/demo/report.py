@@ -61,7 +61,8 @@ class DemonstrationResults(OperatorResults):
         if len(self.tracking) != 3:
             raise ConfigurationError(
                 'is not what a whole demonstration leaves', where='tracking',
-                found=f'errors by {len(self.tracking)} models', allowed='errors by 3')
+                found=f'errors by {len(self.tracking)} models', allowed='errors by 3',
+                fix='Run the demonstration once more')
         return self
 
 
