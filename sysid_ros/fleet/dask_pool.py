@@ -52,9 +52,19 @@ class DaskPool:
             client = self._client(distributed, stack)
             futures = client.map(function, items, pure=False)
             numbers = {future.key: number for number, future in enumerate(futures)}
+            suspects = []
             try:
                 for future in distributed.as_completed(futures, loop=client.loop):
-                    yield numbers[future.key], _result(future)
+                    if _is_killed(future):
+                        suspects.append(numbers[future.key])
+                    else:
+                        yield numbers[future.key], _result(future)
+                # Dask blames a worker's end on all work that it had, begun or not: what ends
+                # workers when it is alone with them is to blame.
+                for number in suspects:
+                    futures = [client.submit(function, items[number], pure=False)]
+                    for future in distributed.as_completed(futures, loop=client.loop):
+                        yield number, _result(future)
             finally:
                 client.cancel(futures)
 
@@ -104,16 +114,20 @@ def _require_one_thread(client: Any, address: str) -> None:
             fix=f'Start them with dask worker {address} --nworkers auto --nthreads 1')
 
 
+def _is_killed(future: Any) -> bool:
+    return future.status == 'error' and type(future.exception()).__name__ == 'KilledWorker'
+
+
 def _result(future: Any) -> Any:
     """What the work gave; of what killed its workers, or raised an error, the reason."""
     if future.status == 'finished':
         return future.result()
+    if _is_killed(future):
+        return LostWork(f'{ATTEMPTS} workers ended on it, as the system has them do where memory '
+                        'is short')
     error = future.exception() if future.status == 'error' else None
     if error is None:
         raise ConfigurationError(
             'the cluster ended before the work was done', found=future.status,
             fix='Call sysid batch again: it goes on where it was')
-    if type(error).__name__ == 'KilledWorker':
-        return LostWork(f'{ATTEMPTS} workers ended on it, as the system has them do where memory '
-                        'is short')
     return LostWork(f'{type(error).__name__}: {error}')

@@ -46,11 +46,24 @@ def test_the_work_of_a_worker_that_is_killed_is_done_by_another(pool, tmp_path):
     assert answers == {0: 'a', 1: 'b', 2: 'c'}
 
 
-def test_work_that_kills_every_worker_is_given_up_with_the_reason_and_the_rest_is_done():
-    answers = dict(processes().map(fleet_work.end_process_if_odd, [0, 1, 2, 4]))
+@pytest.mark.parametrize(('pool', 'reason'), [
+    (processes, '3 workers ended on it, the last one by SIGKILL'),
+    (dask, '3 workers ended on it'),
+], ids=['processes', 'dask'])
+def test_work_that_kills_every_worker_is_given_up_with_the_reason_and_the_rest_is_done(
+    pool, reason
+):
+    answers = dict(pool().map(fleet_work.end_process_if_odd, [0, 1, 2, 4]))
     assert isinstance(answers[1], LostWork)
-    assert '3 workers ended on it, the last one by SIGKILL' in answers.pop(1).reason
+    assert reason in answers.pop(1).reason
     assert answers == {0: 0, 2: 2, 3: 4}
+
+
+def test_work_that_waits_where_a_worker_ends_is_not_to_blame(pool):
+    numbers = [1, 3, 5, *range(0, 20, 2)]
+    answers = dict(pool.map(fleet_work.end_process_if_odd, numbers))
+    assert {number for number in answers if isinstance(answers[number], LostWork)} == {0, 1, 2}
+    assert [answers[number] for number in range(3, len(numbers))] == numbers[3:]
 
 
 def test_an_error_is_told_and_the_rest_is_done(pool):
