@@ -31,7 +31,9 @@ def torque_error(arm, folder, jitter):
     writer.close()
     (folder / 'arm.urdf').write_text(arm.description)
     (folder / 'arm.yaml').write_text(yaml.safe_dump({
-        'robot': {'urdf': 'arm.urdf', 'terms': {'armature': [], 'stiffness': []}},
+        # Which friction is chosen rests on last bits here, and is no matter of stamps.
+        'robot': {'urdf': 'arm.urdf', 'terms': {
+            'armature': [], 'stiffness': [], 'coulomb_friction': 'all'}},
         'recording': {
             'format': 'rosbag', 'file': 'bag.mcap', 'joints': list(arm.joint_names)},
         'processing': {'position_filter': {'cutoff': 10.0}, 'parallel_filter': {'cutoff': 5.0},
