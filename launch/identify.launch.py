@@ -37,8 +37,7 @@ CAMPAIGN = {'plan': 'plan', 'settings': 'settings', 'data_folder': 'data_folder'
 
 # What all processes have in common.
 COMMON: dict[str, Any] = {
-    'output': 'screen', 'respawn': LaunchConfiguration('respawn'),
-    'ros_arguments': ['--log-level', LaunchConfiguration('log_level')]}
+    'output': 'screen', 'respawn': LaunchConfiguration('respawn')}
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -62,6 +61,9 @@ def generate_launch_description() -> LaunchDescription:
         DeclareLaunchArgument(
             'log_level', default_value='info', description='Least level of what the nodes log'),
         DeclareLaunchArgument(
+            'enclaves', default_value='/sysid',
+            description='Path before the names of the enclaves of the nodes, for SROS 2'),
+        DeclareLaunchArgument(
             'respawn', default_value='false',
             description='Whether a node that ends is started again'),
         DeclareLaunchArgument(
@@ -81,7 +83,8 @@ def generate_launch_description() -> LaunchDescription:
         Node(
             package='sysid_ros', executable='sysid_nodes', namespace=namespace,
             condition=IfCondition(composed), arguments=[
-                word for name, given in GIVEN.items() for word in words(name, given)], **COMMON,
+                word for name, given in GIVEN.items() for word in words(name, given)],
+            ros_arguments=of_ros('sysid_nodes'), **COMMON,
         ),
         IncludeLaunchDescription(
             PythonLaunchDescriptionSource(str(SHARE / 'launch' / 'view.launch.py')),
@@ -101,8 +104,14 @@ def process(name: str, given: dict[str, str], **options: Any) -> Node:
             str(SHARE / 'config' / f'{name}.yaml'), LaunchConfiguration('robot'),
             {key: LaunchConfiguration(argument)
              for key, argument in {**given, 'use_sim_time': 'use_sim_time'}.items()},
-        ], **COMMON, **options,
+        ], ros_arguments=of_ros(name), **COMMON, **options,
     )
+
+
+def of_ros(executable: str) -> list[Any]:
+    """Arguments of ROS; the enclave says nothing where SROS 2 is not enabled."""
+    return ['--log-level', LaunchConfiguration('log_level'),
+            '--enclave', [LaunchConfiguration('enclaves'), f'/{executable}']]
 
 
 def words(name: str, given: dict[str, str]) -> Iterator[Any]:

@@ -149,7 +149,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
                 'there is no robot', where='plan', found='nothing',
                 fix="Name a settings file of 'sysid excite'")
         path = Path(file).expanduser()
-        plan = ExcitationPlan.load(path, published_description(self, path))
+        plan = ExcitationPlan.load(path, published_description(self, path, self.ending))
         model = plan.settings.robot.build(plan.base)
         return model, MotionLimits.of(model.robot, plan.settings.limits)
 

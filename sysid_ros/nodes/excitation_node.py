@@ -78,7 +78,8 @@ class ExcitationNode(SysidNode[ExcitationNodeSettings]):
             )
         self._folder = DataFolder(Path(settings.data_folder))
         self._designer = designer = ExcitationPlan.load(
-            settings.plan, published_description(self, Path(settings.plan))).designer()
+            settings.plan, published_description(
+                self, Path(settings.plan), self.ending)).designer()
         warm_up(designer)
         robot = designer.model.robot
         self.hardware_id = robot.name

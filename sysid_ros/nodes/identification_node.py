@@ -73,7 +73,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
                 allowed='a settings file with the sections robot, processing and fit')
         self._data = DataFolder(Path(settings.data_folder))
         file = Path(settings.settings).expanduser()
-        identification = load_without_recording(file, published_description(self, file))
+        identification = load_without_recording(
+            file, published_description(self, file, self.ending))
         fit = identification.settings.fit
         # A misspelt name is refused before any work is done.
         identification.settings.require_estimator(fit.estimator)

@@ -55,7 +55,7 @@ class MonitoredRobot:
     def __init__(self, node: SysidNode[MonitorNodeSettings]) -> None:
         settings, self._node = node.settings, node
         self._plan = plan = ExcitationPlan.load(
-            settings.plan, published_description(node, Path(settings.plan)))
+            settings.plan, published_description(node, Path(settings.plan), node.ending))
         self._model = plan.settings.robot.build(plan.base)
         self.joints, node.hardware_id = self._model.robot.joint_names, self._model.robot.name
         self._observer = RobotObserver(node, self._model.robot, settings.joint_states, None)

@@ -68,6 +68,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         activation: When it becomes active.
         lane: Its fast lane, where it has one.
         hardware_id: What its diagnostics are about: the name of the robot, from when it is loaded.
+        ending: Whether the process is to end, so that a callback which waits gives up.
     """
 
     #: Settings class whose fields are the node's parameters.
@@ -85,6 +86,7 @@ class SysidNode(LifecycleNode, Generic[Settings]):
         self._fault, self._priority, self.hardware_id = '', 0, ''
         self._schedule = Schedule(self)
         self.lane: FastLane | None = None
+        self.ending: Callable[[], bool] = lambda: False
         self._heartbeat = self.create_publisher(Heartbeat, HEARTBEAT_TOPIC, RELIABLE)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         self.create_timer(HEARTBEAT_PERIOD, self.guarded(self._beat))

@@ -90,6 +90,8 @@ def run(
     ending.listen()
     try:
         nodes += (make_node() for make_node in make_nodes)
+        for node in nodes:
+            node.ending = lambda: ending.asked
         _spin_all(nodes, ending)
     except SysidError as error:
         print(error, file=sys.stderr)
@@ -160,7 +162,8 @@ def _start(nodes: Sequence[SysidNode[Any]], ending: _Ending) -> list[Future[bool
         if node.settings.autostart and not ending.asked:
             node.trigger_configure()
             if not node.configured:
-                ending.failed = True
+                # Not where it gave up since the process is to end.
+                ending.failed = not ending.asked
                 break
             activations.append(node.activation.request())
     return activations

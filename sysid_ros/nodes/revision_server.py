@@ -62,7 +62,8 @@ class RevisionServer:
     def __init__(self, node: SysidNode[ModelServerSettings]) -> None:
         self._node, settings = node, node.settings
         file = Path(settings.robot).expanduser()
-        identification = load_without_recording(file, published_description(node, file))
+        identification = load_without_recording(
+            file, published_description(node, file, node.ending))
         model = identification.model()
         self._robot, node.hardware_id = model.robot, model.robot.name
         self._data = DataFolder(Path(settings.data_folder))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from rclpy.node import Node
@@ -18,19 +19,24 @@ TOPIC = 'robot_description'
 _PATIENCE, _LOOK = 15.0, 0.02
 
 
-def published_description(node: Node, file: Path, patience: float = _PATIENCE) -> str:
+def published_description(
+    node: Node, file: Path, ending: Callable[[], bool] = lambda: False,
+    patience: float = _PATIENCE,
+) -> str:
     """Robot description of the latched topic, where a settings file names none.
 
     Args:
         node: The node; the topic is ``robot_description`` in its namespace.
         file: The settings file.
+        ending: Whether to give up, as when the process is to end.
         patience: How long to wait for the description in [s].
 
     Returns:
         URDF or MJCF as text; empty where the file names a description of its own.
 
     Raises:
-        ConfigurationError: The file cannot be read, or nobody publishes a description.
+        ConfigurationError: The file cannot be read, nobody publishes a description, or it was
+            given up.
     """
     if names_description(load_settings_file(file)):
         return ''
@@ -38,6 +44,11 @@ def published_description(node: Node, file: Path, patience: float = _PATIENCE) -
     try:
         deadline = time.monotonic() + patience
         while not (heard := polled.take()):
+            if ending():
+                raise ConfigurationError(
+                    'ended while it waited for the robot description', where=str(file),
+                    fix='Name the file, as robot: {urdf: robot.urdf}, or start the publisher of '
+                    f'{polled.subscription.topic_name} before')
             if time.monotonic() > deadline:
                 raise ConfigurationError(
                     'there is no robot description', where=f'{file}: robot',

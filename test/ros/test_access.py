@@ -11,9 +11,14 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from lxml import etree
 
+from support import access_policies
+from support.access_policies import LISTS, mistakes
 from sysid_ros.demo.folder import prepare
+from sysid_ros.runs.access_policy import NODES as ROBOTS_NODES
+from sysid_ros.runs.access_policy import AccessPolicy, parameters_of
 from sysid_ros.settings import load_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,29 +26,29 @@ POLICY = ROOT / 'config' / 'sros2' / 'policy.xml'
 OPERATOR = '/sysid/operator'
 # What it begins moves, records and fits for the operator, and makes its client when it does.
 CAMPAIGN = '/sysid/campaign_node'
-# Lists of an enclave: what they list, what is done with it, and the tag of an entry.
-LISTS = {
-    ('services', 'reply'): 'service', ('services', 'request'): 'service',
-    ('actions', 'execute'): 'action', ('actions', 'call'): 'action',
-    ('topics', 'publish'): 'topic', ('topics', 'subscribe'): 'topic',
-}
 # Parameters of each node that let it have all that it can have, one set after the other, and a
 # topic or service that only this set brings. Simulated time brings /clock.
 CONFIGURATIONS = {
     'excitation_node': [
+        ({'plan': 'undescribed_excitation.yaml'}, 'robot_description'),
         ({'output': 'reference'}, 'reference'),
         ({'output': 'position'}, 'position_commands'),
         ({'output': 'effort'}, 'effort_commands'),
         ({'output': 'trajectory'}, 'joint_trajectory'),
         ({'output': 'follow_joint_trajectory'}, 'follow_joint_trajectory/_action/send_goal'),
     ],
-    'identification_node': [({'online': True}, 'identification_node/parameter_change')],
-    'model_server': [({'publish_description': True}, 'robot_description')],
+    'identification_node': [
+        ({'settings': 'undescribed_identification.yaml'}, 'robot_description'),
+        ({'online': True}, 'identification_node/parameter_change')],
+    'model_server': [
+        ({'robot': 'undescribed_identification.yaml'}, 'robot_description'),
+        ({'publish_description': True}, 'robot_description')],
     'campaign_node': [({}, 'campaign_node/run/_action/send_goal')],
-    'monitor_node': [(
+    'monitor_node': [({'plan': 'undescribed_excitation.yaml'}, 'robot_description'), (
         {'cancel_actions': ['follow_joint_trajectory']},
         'follow_joint_trajectory/_action/cancel_goal')],
-    'computed_torque_controller': [({}, 'effort_commands')],
+    'computed_torque_controller': [
+        ({'plan': 'undescribed_excitation.yaml'}, 'robot_description'), ({}, 'effort_commands')],
     'simulated_robot': [({}, 'joint_states')],
 }
 NODES = tuple(CONFIGURATIONS)
@@ -71,7 +76,6 @@ ASKED_BY_CAMPAIGNS = {
 OF_CONSUMERS = {'model_server/acknowledge'}
 # What the robot's driver and simulators have.
 FOREIGN = {'clock', 'follow_joint_trajectory'}
-NAME = re.compile(r'/?[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*')
 # Longest wait for a name that is missing in the end, in [s].
 DISCOVERY = 30.0
 
@@ -80,57 +84,9 @@ def policy():
     return etree.parse(str(POLICY), etree.XMLParser(resolve_entities=False)).getroot()
 
 
-def mistakes(root):
-    """What the structure of a policy must not be, as sentences."""
-    if root.tag != 'policy' or root.get('version') != '0.2.0' or [
-        child.tag for child in root.iterchildren(etree.Element)
-    ] != ['enclaves']:
-        yield 'the root is no policy of version 0.2.0 with enclaves'
-        return
-    paths = [enclave.get('path') for enclave in root[-1].iterchildren(etree.Element)]
-    if len(set(paths)) < len(paths) or not paths:
-        yield 'enclaves are not unique'
-    for enclave in root[-1].iterchildren(etree.Element):
-        where = enclave.get('path')
-        profiles = list(enclave.iterfind('profiles/profile'))
-        if enclave.tag != 'enclave' or len(profiles) != 1 or [
-            [child.tag for child in level] for level in (enclave, enclave[0])
-        ] != [['profiles'], ['profile']]:
-            yield f'{where}: an enclave has other than one profile'
-            continue
-        profile = profiles[0]
-        if (profile.get('ns'), profile.get('node')) != ('/', where.rpartition('/')[2]):
-            yield f'{where}: the profile is of another node'
-        for group in profile:
-            yield from mistakes_of(group, where)
-
-
-def mistakes_of(group, where):
-    """What is wrong with a list of an enclave."""
-    if len(group.attrib) != 1 or (group.tag, *group.attrib) not in LISTS:
-        yield f'{where}: {group.tag} {dict(group.attrib)} says what no list may'
-        return
-    how, = group.attrib
-    if group.get(how) != 'ALLOW':
-        yield f'{where}: {group.tag} {how} allows nothing; what is not listed is denied'
-    names = [entry.text or '' for entry in group]
-    if not names or {entry.tag for entry in group} != {LISTS[group.tag, how]}:
-        yield f'{where}: {group.tag} {how} has other entries than {LISTS[group.tag, how]}'
-    if len(set(names)) < len(names):
-        yield f'{where}: {group.tag} {how} has an entry twice'
-    for name in names:
-        if not NAME.fullmatch(name):
-            yield f'{where}: {name!r} is no name'
-
-
 def allowed(kind, how):
-    """Names that each enclave may use in some way, by its path, without the first slash."""
-    return {
-        enclave.get('path'): {
-            item.text.removeprefix('/') for group in enclave.iter(kind)
-            if group.get(how) == 'ALLOW' for item in group}
-        for enclave in policy().iter('enclave')
-    }
+    """Names that each enclave of the example may use in some way, by its path."""
+    return access_policies.allowed(policy(), kind, how)
 
 
 def of_all(kind, how, but=OPERATOR):
@@ -247,6 +203,10 @@ def demo(ros, tmp_path, monkeypatch):
     """Folder of the demo, in which nodes are started."""
     pytest.importorskip('mujoco')
     monkeypatch.setattr(ros, 'folder', prepare(tmp_path / 'demo'))
+    for file in ('excitation.yaml', 'identification.yaml'):
+        settings = load_yaml(ros.folder / file)
+        del settings['robot']['urdf']
+        (ros.folder / f'undescribed_{file}').write_text(yaml.safe_dump(settings))
     return load_yaml(ros.folder / 'nodes.yaml')
 
 
@@ -256,7 +216,7 @@ def _actions(names):
     return actions, {name for name in names if '/_action/' not in name}
 
 
-def seen(ros, name):
+def seen(ros, name, namespace='/'):
     """What a node has, in the terms of the policy, and all names as they are."""
     client = ros.client
     asked = {
@@ -268,7 +228,7 @@ def seen(ros, name):
     raw = {}
     for how, ask in asked.items():
         try:
-            raw[how] = {entry.removeprefix('/') for entry, _ in ask(name, '/')}
+            raw[how] = {entry.removeprefix('/') for entry, _ in ask(name, namespace)}
         except Exception:  # noqa: BLE001 (rclpy's own, before the node is there)
             raw[how] = set()
     (execute, reply), (call, request) = _actions(raw['reply']), _actions(raw['request'])
@@ -323,7 +283,7 @@ def test_a_node_may_have_what_it_has_and_has_what_it_may_have(
     if name == 'campaign_node':
         # Before a goal there is no client.
         permitted |= {('services', 'request'): set(), ('actions', 'call'): set()}
-        permitted['topics', 'subscribe'] -= {'excitation_node/status'}
+        permitted['topics', 'subscribe'] -= {'excitation_node/status', 'robot_description'}
     nothing = found = {key: set() for key in LISTS}
     *others, last = CONFIGURATIONS[name]
     for number, (parameters, mark) in enumerate(others):
@@ -333,6 +293,45 @@ def test_a_node_may_have_what_it_has_and_has_what_it_may_have(
     left = {key: permitted[key] - found[key] for key in LISTS}
     part = observed(ros, name, name, own | parameters, mark, left)
     assert {key: found[key] | part[key] for key in LISTS} == permitted
+
+
+@pytest.mark.parametrize(('name', 'parameters', 'marks'), [
+    ('excitation_node', {
+        'output': 'trajectory', 'command': '/driver/joint_trajectory',
+        'joint_states': '/driver/joints'}, ('driver/joints', 'driver/joint_trajectory')),
+    ('identification_node', {
+        'topic': '/driver/joints', 'effort_topic': 'efforts', 'wrench_topics': ['wrist/wrench'],
+        'online': True}, ('driver/joints', 'left/efforts', 'left/wrist/wrench')),
+    ('model_server', {
+        'topic': '/driver/joints', 'effort_topic': 'efforts', 'publish_description': True},
+        ('driver/joints', 'left/efforts', 'robot_description')),
+    ('monitor_node', {
+        'joint_states': '/driver/joints', 'trajectory_topics': ['/driver/joint_trajectory'],
+        'cancel_actions': ['/driver/follow_joint_trajectory']},
+        ('driver/joints', 'driver/joint_trajectory')),
+], ids=('excitation_node', 'identification_node', 'model_server', 'monitor_node'))
+def test_the_policy_of_a_robot_allows_its_nodes_what_they_have(
+    ros, demo, name, parameters, marks
+):
+    own = demo[f'/**/{name}']['ros__parameters'] | {'use_sim_time': True} | parameters
+    root = etree.fromstring(AccessPolicy(POLICY.read_bytes(), {
+        node: parameters_of(
+            node, '/left', load_yaml(ROOT / 'config' / f'{node}.yaml'),
+            {f'/left/{name}': {'ros__parameters': own}})
+        for node in ROBOTS_NODES}, '/left').text())
+    permitted = {key: {
+        (entry.text if entry.text.startswith('/') else f'/left/{entry.text}').removeprefix('/')
+        for entry in root.iterfind(
+            f'.//enclave[@path="/left/sysid/{name}"]//{key[0]}[@{key[1]}]/*')} for key in LISTS}
+    # Of a description that the settings do not name.
+    permitted['topics', 'subscribe'] -= {'left/robot_description'}
+    ros.start(name, own, remap=['__ns:=/left'])
+    ros.wait(lambda: seen(ros, name, '/left')[1].issuperset(marks), DISCOVERY)
+    ros.wait(
+        lambda: all(seen(ros, name, '/left')[0][key] >= permitted[key] for key in LISTS),
+        DISCOVERY, required=False)
+    ros.spin(2.0)
+    assert seen(ros, name, '/left')[0] == permitted
 
 
 def test_an_operator_may_have_what_the_operator_of_the_demo_has(ros, demo):

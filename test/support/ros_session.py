@@ -94,7 +94,7 @@ class Ros:
         if not parameters:
             return []
         file = self.folder / f'{name}.yaml'
-        file.write_text(yaml.safe_dump({f'/{name}': {'ros__parameters': parameters}}))
+        file.write_text(yaml.safe_dump({f'/**/{name}': {'ros__parameters': parameters}}))
         return ['--params-file', str(file)]
 
     def _begin(self, key, module, arguments, nodes=()):
