@@ -18,7 +18,7 @@ from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 
 # Factor by which the weight of the found mass may leave what is held, standard deviations of the
 # constant torque that it takes, and the part of the effort that weight has to be.
-_FACTOR, _SURE, _PART = 1.4, 4.0, 0.3
+_FACTOR, _SURE, _PART = 1.4, 3.0, 0.3
 # Rows that are looked at, spread evenly.
 _ROWS = 500
 

@@ -100,7 +100,7 @@ def _undetermined(estimate: Estimate) -> Iterator[str]:
 
 def _beyond_data(estimate: Estimate, data: DataFindings) -> Iterator[str]:
     """What is wrong in all recordings alike, and leaves no trace in any."""
-    if not estimate.status.ok or _without_torque(estimate):
+    if not estimate.status.found_values or _without_torque(estimate):
         return
     if DELAY in estimate.parameters:
         yield _BY_ACTUATORS

@@ -384,6 +384,14 @@ def test_held_out_rows_of_which_none_counts_are_the_one_reason(estimate, predict
     assert 'minimum_velocity' in only(judge(estimate, empty), 'No row of the held-out data counts')
 
 
+@pytest.mark.parametrize('status', Status)
+def test_what_no_recording_shows_is_said_of_every_value_that_was_found(
+    estimate, prediction, status
+):
+    remarks = judge(replace(estimate, status=status), prediction).remarks
+    assert any('No recording shows' in remark for remark in remarks) is status.found_values
+
+
 def test_without_weight_the_clock_is_said_to_be_one_with_the_scale_of_the_efforts(
     estimate, prediction
 ):
