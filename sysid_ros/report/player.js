@@ -22,13 +22,18 @@ const RobotPlayer = (() => {
   const transposed = (A) => [A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8]];
   const turned = (A, p) => [0, 3, 6].map((i) => A[i] * p[0] + A[i + 1] * p[1] + A[i + 2] * p[2]);
 
-  // Poses of all bodies at a time in [s].
-  function poseAt(motion, time) {
-    const {t, origin, turn, parent} = motion, last = t.length - 1;
+  // Frames before and after a time in [s], and the share of the second.
+  function framesAt(t, time) {
+    const last = t.length - 1;
     let k = 0;
     while (k < last - 1 && t[k + 1] <= time) k += 1;
     const next = Math.min(k + 1, last), length = t[next] - t[k];
-    const share = length > 0 ? Math.min(Math.max((time - t[k]) / length, 0), 1) : 0;
+    return [k, next, length > 0 ? Math.min(Math.max((time - t[k]) / length, 0), 1) : 0];
+  }
+
+  // Poses of all bodies at a time in [s].
+  function poseAt(motion, time) {
+    const {t, origin, turn, parent} = motion, [k, next, share] = framesAt(t, time);
     return Array.from(parent, (_, body) => {
       const a = k * parent.length + body, b = next * parent.length + body;
       let alike = 0;
@@ -40,6 +45,13 @@ const RobotPlayer = (() => {
         origin: [0, 1, 2].map((i) => mix(origin, 3, i, 1)),
         turn: rotation(...quaternion.map((value) => value / size))};
     });
+  }
+
+  // Origins of all bodies at a time in [s], of another motion of the same robot.
+  function originsAt(motion, origin, time) {
+    const [k, next, share] = framesAt(motion.t, time), bodies = motion.parent.length;
+    return motion.parent.map((_, body) => [0, 1, 2].map((i) =>
+      (1 - share) * origin[3 * (k * bodies + body) + i] + share * origin[3 * (next * bodies + body) + i]));
   }
 
   // Ellipsoids in the frames of their bodies, from those in the frame that is shown.
@@ -54,7 +66,7 @@ const RobotPlayer = (() => {
     });
   }
 
-  // Middle and radius of all joints at any time, and of ellipsoids as far as they are no larger.
+  // Middle and radius of all joints at any time, and of what moves along as far as it is no larger.
   function extent(motion) {
     const low = [0, 0, 0], high = [0, 0, 0];
     const add = (p, reach) => {
@@ -67,6 +79,10 @@ const RobotPlayer = (() => {
     const radius = () => 0.5 * Math.hypot(...low.map((value, i) => high[i] - value));
     for (let k = 0; k < motion.origin.length; k += 3) add(motion.origin.subarray(k, k + 3), 0);
     const joints = radius() || Infinity;
+    for (const {origin} of motion.layers.filter((layer) => layer.origin)) {
+      // A simulated robot stays in the picture unless it goes astray.
+      for (let k = 0; k < origin.length; k += 3) if (Math.hypot(...origin.subarray(k, k + 3)) < 2 * joints) add(origin.subarray(k, k + 3), 0);
+    }
     const pose = poseAt(motion, motion.t[motion.shown] || 0);
     for (const solid of motion.layers.flatMap((layer) => layer.solids)) {
       const {origin, turn} = pose[solid.body], c = turned(turn, solid.centre);
@@ -170,6 +186,27 @@ const RobotPlayer = (() => {
     ctx.fill();
   }
 
+  function drawSkeleton(ctx, cam, parents, origins, colour) {
+    parents.forEach((parent, body) => {
+      const start = cam.at(parent < 0 ? [0, 0, 0] : origins[parent]), end = cam.at(origins[body]);
+      if (!Number.isFinite(start[0] + start[1] + end[0] + end[1])) return;
+      polyline(ctx, [start, end], colour, 3);
+      ctx.fillStyle = '#ffffff';
+      ctx.beginPath();
+      ctx.arc(end[0], end[1], 3, 0, 2 * Math.PI);
+      ctx.fill();
+      ctx.strokeStyle = colour;
+      ctx.lineWidth = 1.5;
+      ctx.stroke();
+    });
+  }
+
+  // How far the joint is off that is farthest, in words.
+  function gap(measured, simulated) {
+    const away = Math.max(...measured.map((p, body) => Math.hypot(...p.map((value, i) => value - simulated[body][i]))));
+    return Number.isFinite(away) ? `${+(1000 * away).toPrecision(2)} mm off` : 'gone astray';
+  }
+
   // Draws one instant; returns centres of mass on the canvas with their labels.
   function drawScene(ctx, motion, view, time, width, height) {
     const seen = motion.seen, cam = camera(view, seen, width, height), pose = poseAt(motion, time);
@@ -190,17 +227,14 @@ const RobotPlayer = (() => {
     const large = (solid) => Number(solid.outline[0] > cam.large);
     solids.sort((one, other) => large(other) - large(one) || one.at[2] - other.at[2]);
     solids.forEach((solid) => drawSolid(ctx, cam, solid));
-    motion.parent.forEach((parent, body) => {
-      const start = cam.at(parent < 0 ? [0, 0, 0] : pose[parent].origin), end = cam.at(pose[body].origin);
-      polyline(ctx, [start, end], INK, 3);
-      ctx.fillStyle = '#ffffff';
-      ctx.beginPath();
-      ctx.arc(end[0], end[1], 3, 0, 2 * Math.PI);
-      ctx.fill();
-      ctx.strokeStyle = INK;
-      ctx.lineWidth = 1.5;
-      ctx.stroke();
+    const measured = pose.map((each) => each.origin);
+    motion.layers.filter((layer) => layer.origin && !layer.hidden).forEach((layer, k) => {
+      const simulated = originsAt(motion, layer.origin, time);
+      drawSkeleton(ctx, cam, motion.parent, simulated, layer.colour);
+      ctx.fillStyle = layer.colour;
+      ctx.fillText(`${layer.name}: ${gap(measured, simulated)}`, 12, 20 + 16 * k);
     });
+    drawSkeleton(ctx, cam, motion.parent, measured, INK);
     drawScale(ctx, step, cam, height);
     return solids;
   }
@@ -227,7 +261,8 @@ const RobotPlayer = (() => {
       boxes: content.boxes.map((box) => ({label: box.label, corners: box.corners.map(numbers)}))};
     const pose = poseAt(motion, motion.t[motion.shown] || 0);
     motion.layers = content.layers.map((layer) => ({
-      name: layer.name, colour: layer.colour, hidden: false, solids: localSolids(motion, layer, pose)}));
+      name: layer.name, colour: layer.colour, hidden: false, solids: localSolids(motion, layer, pose),
+      origin: layer.origin && numbers(layer.origin)}));
     motion.seen = extent(motion);
     return motion;
   }

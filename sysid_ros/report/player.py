@@ -1,5 +1,7 @@
 """What a player of a page shows: frames of a motion, and layers of ellipsoids that move along.
 
+A layer may also be another motion of the same robot at the same times, drawn as its skeleton.
+
 Plain values, as :mod:`sysid_ros.report.plots` has them for figures; ``player.js`` draws them on a
 canvas, orthographically, without any library.
 """
@@ -53,6 +55,17 @@ def layer(
         {'body': body, 'centre': solid.centre, 'shape': solid.shape,
          'label': _cut(text if solid.mass is None else f'{text}: {solid.mass:.4g} kg')}
         for body, text, solid in solids]}
+
+
+def skeleton_layer(name: str, colour: str, origin: Series) -> dict[str, Any]:
+    """Another motion of the robot, which is shown and hidden as a layer.
+
+    Args:
+        name: Whose it is.
+        colour: Of its lines.
+        origin: Origins of the joint frames in [m]: x, y, z of each body, frame by frame.
+    """
+    return {'name': name, 'colour': colour, 'solids': [], 'origin': origin}
 
 
 def _cut(text: str) -> str:

@@ -38,7 +38,8 @@ def test_every_figure_is_drawn_without_an_error_or_a_request(tmp_path):
     assert places > 20
     assert states(document) == ['yes'] * places
     assert 'data-ready="yes"' in document
-    assert players(document) == ['yes']
+    # The robot, and the robot as simulated.
+    assert players(document) == ['yes', 'yes']
 
 
 def test_names_that_are_code_are_shown_and_not_run(tmp_path):
@@ -50,7 +51,7 @@ def test_names_that_are_code_are_shown_and_not_run(tmp_path):
     assert not re.search(r'<img[^>]*onerror', document)
     # The library's own script names other pages.
     assert '<a href="http://example.org' not in document
-    assert players(document) == ['yes']
+    assert players(document) == ['yes', 'yes']
 
 
 @pytest.mark.parametrize('change', [rename_everything(HOSTILE), forget_numbers])

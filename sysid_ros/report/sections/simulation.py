@@ -9,11 +9,13 @@ import numpy as np
 from sysid_ros.errors import SysidError
 from sysid_ros.evaluation.simulation import Simulation, SimulationErrors
 from sysid_ros.mechanics.tree.kinematics import body_poses
+from sysid_ros.report.player import Player, player, skeleton_layer
 from sysid_ros.report.plots import BEFORE, COASTING, IDENTIFIED, Figure, axis, figure, line
 from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource, file_names
 from sysid_ros.report.sections.section import Section
 from sysid_ros.report.series import Number, Series, logarithmic, some_rows
+from sysid_ros.report.simulated_motion import SimulatedMotion
 from sysid_ros.robot.links import LinkPlacement
 from sysid_ros.robot.model import RobotModel
 
@@ -57,6 +59,8 @@ class SimulationSection(Section):
         relative: Error over that of coasting at the longest horizon, all moving joints.
         prior_relative: The same of the description.
         under: What drove the simulation, in words.
+        motion: Some of the stretches to play; None in older reports, and where the robot cannot be
+            placed as simulated.
     """
 
     section: Literal['simulation'] = 'simulation'
@@ -71,6 +75,7 @@ class SimulationSection(Section):
     prior_relative: Number
     ends: list[EndDrift] = []
     under: str = 'the measured torque'
+    motion: SimulatedMotion | None = None
 
     @classmethod
     def of(cls, source: ReportSource) -> Self | None:
@@ -99,7 +104,7 @@ class SimulationSection(Section):
                     ('identified', run.candidate), ('before the fit', run.prior))
                 if (text := errors.problem()) is not None],
             relative=run.relative(run.candidate), prior_relative=run.relative(run.prior),
-            under=run.under)
+            under=run.under, motion=SimulatedMotion.of(source.judged.model.robot, run))
 
     def figures(self) -> dict[str, Figure]:
         """A figure of every moving joint, and of every end."""
@@ -107,6 +112,14 @@ class SimulationSection(Section):
             **{f'drift-{k}': self._figure(joint, joint.unit)
                for k, joint in enumerate(self.joints)},
             **{f'end-{k}': self._figure(end, 'mm') for k, end in enumerate(self.ends)}}
+
+    def players(self) -> dict[str, Player]:
+        """The robot as measured, and as each model moves it."""
+        if self.motion is None:
+            return {}
+        return {'motion': player(self.motion.measured, [
+            skeleton_layer('before the fit', BEFORE, self.motion.prior),
+            skeleton_layer('identified', IDENTIFIED, self.motion.identified)], ())}
 
     def _figure(self, errors: JointDrift | EndDrift, unit: str) -> Figure:
         traces = [
