@@ -12,6 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.progress import counting
 from sysid_ros.fleet.batch import ENGINES, batch, make_pool
@@ -57,7 +58,8 @@ def run(options: argparse.Namespace) -> ExitCode:
         print(written)
         print(f'Written to {", ".join(str(each) for each in written.folders)}')
     if options.page:
-        note = write_fleet_page(result.records, result.runs, result.folder)
+        note = write_fleet_page(
+            result.records, result.runs, result.folder, command=command_line())
         print(note or f'Written to {folder / FLEET_PAGE}', file=sys.stderr if note else sys.stdout)
     statuses = {record.status for record in result.records}
     if FitStatus.FAILED in statuses:

@@ -11,12 +11,15 @@ import argparse
 import sys
 from pathlib import Path
 
+from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.shown import add_shown_arguments, show, shown_by
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.report import Report
+from sysid_ros.report.sections.provenance import ProvenanceSection
 from sysid_ros.runs.compare import compare_runs, comparison_text
-from sysid_ros.runs.report_files import write_page
+from sysid_ros.runs.judged import digests
+from sysid_ros.runs.report_files import made_now, write_page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +38,11 @@ def run(options: argparse.Namespace) -> ExitCode:
     names = ', '.join(run.name for run in section.runs)
     report = Report.model_construct(
         kind='comparison', name=f'{len(section.runs)} runs',
-        robot=', '.join(section.robots) or names, sections=[section])
+        robot=', '.join(section.robots) or names, sections=[
+            section, ProvenanceSection.of_origin(made_now(command_line(), '', {
+                f'{run.name}/{name}': digest
+                for run, folder in zip(section.runs, options.run_folders, strict=True)
+                for name, digest in digests(folder).items()}))])
     document = options.output.with_suffix('.json')
     write_atomically(document, report.to_json().encode())
     note = write_page(options.output, report)

@@ -12,12 +12,14 @@ import json
 import sys
 from pathlib import Path
 
+from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.fleet.drift import FALSE_ALARMS, HORIZON, find_drift
 from sysid_ros.fleet.history import parse_date, read_conditions
 from sysid_ros.fleet.page import drift_section
 from sysid_ros.report.report import Report
-from sysid_ros.runs.report_files import write_page
+from sysid_ros.report.sections.provenance import ProvenanceSection
+from sysid_ros.runs.report_files import made_now, write_page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +60,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     if options.page is not None:
         note = write_page(options.page, Report.model_construct(
             kind='fleet', name='Changes over time', robot=options.folder.resolve().name,
-            sections=[drift_section(found)]))
+            sections=[drift_section(found), ProvenanceSection.of_origin(
+                made_now(command_line(), '', {}))]))
         print(note or f'Written to {options.page}', file=sys.stderr)
     return ExitCode.CHANGED if found.changed else ExitCode.OK

@@ -19,8 +19,9 @@ from sysid_ros.report.sections.demonstration import (
     DemonstrationSection,
     Neighbour,
 )
+from sysid_ros.report.sections.provenance import ProvenanceSection
 from sysid_ros.report.tables import table
-from sysid_ros.runs.report_files import write_document
+from sysid_ros.runs.report_files import made_now, write_document
 from sysid_ros.runs.run_files import read_json
 
 # Goes into the names of the page of the demonstration and its document.
@@ -98,5 +99,6 @@ class Outcome:
                 Neighbour(file=name, text=what) for name, what in words.items()
                 if (out / name).is_file()], course=self.course)
         note = write_document(out, Report.model_construct(
-            kind='demonstration', name=folder.name, robot=self.robot, sections=[section]), _NAME)
+            kind='demonstration', name=folder.name, robot=self.robot, sections=[
+                section, ProvenanceSection.of_origin(made_now('', '', {}))]), _NAME)
         return f'{text}\n\n{note or f"The report is {out}/report_{_NAME}.html"}'

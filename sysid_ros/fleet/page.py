@@ -15,9 +15,10 @@ from sysid_ros.report.report import Report
 from sysid_ros.report.sections.fleet_drift import ChangedParameter, FleetDriftSection
 from sysid_ros.report.sections.fleet_robots import FleetRobotsSection
 from sysid_ros.report.sections.fleet_runs import FleetRun, FleetRunsSection
+from sysid_ros.report.sections.provenance import ProvenanceSection
 from sysid_ros.report.sections.section import Section
 from sysid_ros.report.tables import counted
-from sysid_ros.runs.report_files import PAGE, write_page
+from sysid_ros.runs.report_files import PAGE, made_now, write_page
 
 #: Name of the page in the folder of a batch.
 FLEET_PAGE = 'fleet.html'
@@ -26,7 +27,8 @@ _NEAREST = 4
 
 
 def write_fleet_page(
-    records: Sequence[FitRecord], runs: Path, folder: Path, drift: Drift | None = None
+    records: Sequence[FitRecord], runs: Path, folder: Path, drift: Drift | None = None,
+    command: str = '',
 ) -> str:
     """Write the page of a fleet beside the runs that it links to.
 
@@ -36,6 +38,7 @@ def write_fleet_page(
         folder: Folder of the batch, to write into.
         drift: What changed over time; by default it is looked for, and left out where too few runs
             say when they were recorded.
+        command: Command line; empty where it was none.
 
     Returns:
         Why there is no page, in words; empty where there is one.
@@ -50,6 +53,7 @@ def write_fleet_page(
     robots = _robots(records, runs)
     if robots is not None:
         sections.append(robots)
+    sections.append(ProvenanceSection.of_origin(made_now(command, '', {})))
     return write_page(folder / FLEET_PAGE, Report.model_construct(
         kind='fleet', name=f'Fleet {folder.resolve().name}',
         robot=counted(len({record.robot for record in records}), 'robot'), sections=sections))

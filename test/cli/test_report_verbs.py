@@ -1,4 +1,5 @@
 import itertools
+import hashlib
 import json
 import shutil
 
@@ -61,6 +62,11 @@ def test_runs_are_compared_in_a_table_and_on_a_page(run, tmp_path, capsys):
     assert '<img' not in page.read_text()
     document = json.loads(page.with_suffix('.json').read_text())
     runs = document['sections'][0]['runs']
+    # Whose estimates these are, and what they were when they were compared.
+    provenance = document['sections'][-1]
+    assert provenance['section'] == 'provenance' and provenance['created']
+    written = hashlib.sha256((other / 'estimate.json').read_bytes()).hexdigest()
+    assert written in provenance['digests'].values()
     assert [each['estimator'] for each in runs] == [estimate['estimator']] * 2
     assert runs[0]['robot'] == json.loads((run / 'report.json').read_text())['robot']
     assert Report.load(page.with_suffix('.json')).kind == 'comparison'
