@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from sysid_ros.cli.asked import add_output_arguments, output_file
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.demo.folder import share
+from sysid_ros.errors import ConfigurationError
 from sysid_ros.release.atomic import write_atomically
-from sysid_ros.runs.access_policy import NODES, AccessPolicy, parameters_of
+from sysid_ros.runs.access_policy import NODES, AccessPolicy, named_parameters, parameters_of
 from sysid_ros.settings import load_yaml
 
 
@@ -37,7 +39,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     """Read, write, and say what comes next."""
     config = share() / 'config'
     output = output_file(options, Path('policy.xml'))
-    given = [load_yaml(options.robot)] if options.robot else []
+    given = [_read(options.robot)] if options.robot else []
     policy = AccessPolicy(
         (config / 'sros2' / 'policy.xml').read_bytes(),
         {node: parameters_of(
@@ -54,3 +56,19 @@ def run(options: argparse.Namespace) -> ExitCode:
           '  ros2 launch sysid_ros identify.launch.py '
           f'enclaves:={options.namespace}/sysid …')
     return ExitCode.OK
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A file of parameters.
+
+    Raises:
+        ConfigurationError: It cannot be read, or is none.
+    """
+    file = load_yaml(path)
+    if not any(named_parameters(file)):
+        raise ConfigurationError(
+            'is no file of parameters of nodes', where=str(path),
+            found=', '.join(map(str, file)) or 'nothing',
+            allowed='names of nodes, and ros__parameters under each',
+            fix='Name the file that the nodes are started with, as sysid init nodes writes it')
+    return file

@@ -8,7 +8,7 @@ out, and so is what only the demonstration has.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -179,18 +179,36 @@ def parameters_of(node: str, namespace: str, *files: Mapping[str, Any]) -> dict[
     Args:
         node: Its name.
         namespace: Its namespace, as ``/left``; empty for none.
-        files: Files of parameters as mappings: names of nodes, with ``*`` for any word and ``**``
-            for any words, and under each ``ros__parameters``.
+        files: Files of parameters as mappings, see :func:`named_parameters`.
     """
     found: dict[str, Any] = {}
     for file in files:
-        for key, section in file.items():
-            pattern = re.escape('/' + key.strip('/')).replace(r'/\*\*', '(/[^/]+)*').replace(
-                r'\*', '[^/]+')
-            if isinstance(section, Mapping) and re.fullmatch(pattern, f'{namespace}/{node}'):
-                own = section.get('ros__parameters')
-                found |= own if isinstance(own, Mapping) else {}
+        for name, own in named_parameters(file):
+            # Of names * is any word, and ** any words.
+            pattern = re.escape(name).replace(r'/\*\*', '(/[^/]+)*').replace(r'\*', '[^/]+')
+            if re.fullmatch(pattern, f'{namespace}/{node}'):
+                found |= own
     return found
+
+
+def named_parameters(
+    file: Mapping[str, Any], before: str = ''
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What stands under ``ros__parameters``, by the full name of the node.
+
+    Args:
+        file: File of parameters as a mapping: names of nodes, or of namespaces with nodes within.
+        before: Namespace that it stands in.
+    """
+    for key, section in file.items():
+        if not isinstance(section, Mapping):
+            continue
+        name = f'{before}/{str(key).strip("/")}'
+        own = section.get('ros__parameters')
+        if isinstance(own, Mapping):
+            yield name, own
+        else:
+            yield from named_parameters(section, name)
 
 
 def _checked(where: str) -> Callable[[Any], str]:

@@ -84,6 +84,22 @@ def test_names_with_a_slash_keep_it_and_others_are_of_the_namespace():
     assert sent >= {'/right/joint_trajectory', 'sysid/heartbeat', '/diagnostics'}
 
 
+@pytest.mark.parametrize(('name', 'is_ours'), [
+    ('/**', True), ('/**/excitation_node', True), ('excitation_node', False), ('/*/*', True),
+    ('/left/excitation_node', True), ('/left/**', True), ('/**/monitor_node', False),
+    ('/right/excitation_node', False), ('/*/excitation', False),
+])
+def test_names_of_nodes_may_have_wildcards_as_ros_has_them(name, is_ours):
+    file = {name: {'ros__parameters': {'output': 'effort'}}}
+    assert bool(parameters_of('excitation_node', '/left', file)) is is_ours
+
+
+def test_namespaces_may_have_nodes_within():
+    file = {'left': {'excitation_node': {'ros__parameters': {'output': 'effort'}}}}
+    assert parameters_of('excitation_node', '/left', file) == {'output': 'effort'}
+    assert parameters_of('excitation_node', '', file) == {}
+
+
 def test_nodes_in_one_process_have_one_enclave():
     root = policy(composed=True)
     assert set(access_policies.allowed(root, 'topics', 'publish')) == {
@@ -123,3 +139,6 @@ def test_the_verb_writes_it_and_says_what_comes_next(tmp_path, capsys):
         root, 'excitation_node', 'topics', 'publish', '/left/sysid/')
     assert main(words) == 2
     assert 'is there already' in capsys.readouterr().err
+    robot.write_text('robot: {urdf: arm.urdf}\n')
+    assert main([*words, '--force']) == 2
+    assert 'is no file of parameters of nodes (found robot' in capsys.readouterr().err
