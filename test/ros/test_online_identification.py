@@ -83,7 +83,8 @@ def test_a_robot_is_followed_and_a_load_is_noticed_and_told(setup):
     told = setup.ros.result(setup.ros.send_goal(
         action.IdentifyPayload, 'identification_node/identify_payload',
         lambda message: stages.append(message.feedback.stage), duration=5.0))
-    assert [stage.split()[0] for stage in stages] == ['Reading', 'Fitting']
+    # Nothing keeps the result from coming before the last feedback.
+    setup.ros.wait(lambda: [stage.split()[0] for stage in stages] == ['Reading', 'Fitting'])
     assert told.success, told.message
     assert told.significant, told.message
     assert told.load.m == pytest.approx(LOAD, abs=4.0 * told.standard_deviation.m)
