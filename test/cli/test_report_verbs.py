@@ -1,5 +1,5 @@
-import itertools
 import hashlib
+import itertools
 import json
 import shutil
 
