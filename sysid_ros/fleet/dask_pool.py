@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,8 +15,9 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.fleet.pool import ATTEMPTS, ONE_THREAD, LostWork, one_thread_each, usable_processors
 
 _INSTALL = 'Install it with pip install distributed, or choose --engine processes'
-# How long a scheduler may take to answer, in [s].
+# How long a scheduler may take to answer, in [s], and where one of this machine listens.
 _PATIENCE = 30.0
+_HERE = '127.0.0.1'
 
 
 def has_dask() -> bool:
@@ -47,8 +49,10 @@ class DaskPool:
             ConfigurationError: Dask is not installed, no scheduler answers, or its workers have
                 several threads.
         """
-        distributed = _distributed()
         with ExitStack() as stack:
+            # Dask adds to what workers inherit, when it is imported and later, and leaves it there.
+            stack.callback(_forget_but, frozenset(os.environ))
+            distributed = _distributed()
             client = self._client(distributed, stack)
             futures = client.map(function, items, pure=False)
             numbers = {future.key: number for number, future in enumerate(futures)}
@@ -90,8 +94,17 @@ class DaskPool:
         stack.enter_context(one_thread_each())
         cluster = stack.enter_context(distributed.LocalCluster(
             n_workers=self.workers, threads_per_worker=1, processes=True,
-            dashboard_address=None, silence_logs=logging.CRITICAL))
+            silence_logs=logging.CRITICAL, host=_HERE, dashboard_address=None,
+            # Its server of HTTP listens all the same, by default for everybody, on one port.
+            scheduler_kwargs={'dashboard_address': f'{_HERE}:0'},
+            worker_dashboard_address=f'{_HERE}:0'))
         return stack.enter_context(distributed.Client(cluster, set_as_default=False))
+
+
+def _forget_but(names: frozenset[str]) -> None:
+    """Remove variables of the environment but some."""
+    for name in set(os.environ) - names:
+        del os.environ[name]
 
 
 def _distributed() -> Any:

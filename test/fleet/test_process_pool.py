@@ -1,6 +1,9 @@
 """Worker processes: what is killed is done by another one, and what kills is given up."""
 
+import contextlib
 import os
+import re
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +73,28 @@ def test_an_error_is_told_and_the_rest_is_done(pool):
     answers = dict(pool.map(fleet_work.refuse_odd, [0, 1, 2]))
     assert answers.pop(1) == LostWork('ValueError: 1 is odd')
     assert answers == {0: 0, 2: 2}
+
+
+def test_a_second_pool_of_dask_may_work_beside_the_first_and_both_listen_on_loopback_alone():
+    first, second = (dask().map(fleet_work.squared, [2, 3]) for _ in range(2))
+    assert {next(first)[1], next(second)[1]} <= {4, 9}
+    pid = os.getpid()
+    listening = {
+        line.split()[1] for name in ('tcp', 'tcp6') for line in Path(f'/proc/{pid}/net/{name}')
+        .read_text().splitlines()[1:] if line.split()[3] == '0A'
+        and line.split()[9] in sockets_of(pid)}
+    assert listening
+    assert all(address.startswith('0100007F:') for address in listening)
+    assert len(list(first)) == len(list(second)) == 1
+
+
+def sockets_of(pid):
+    """Numbers of the sockets that a process has open."""
+    found = set()
+    for descriptor in Path(f'/proc/{pid}/fd').iterdir():
+        with contextlib.suppress(OSError):
+            found.update(re.findall(r'socket:\[(\d+)\]', os.readlink(descriptor)))
+    return found
 
 
 def test_workers_have_one_thread_and_fork_no_helpers(pool):
