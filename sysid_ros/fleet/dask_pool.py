@@ -66,9 +66,12 @@ class DaskPool:
                 # Dask blames a worker's end on all work that it had, begun or not: what ends
                 # workers when it is alone with them is to blame.
                 for number in suspects:
-                    futures = [client.submit(function, items[number], pure=False)]
-                    for future in distributed.as_completed(futures, loop=client.loop):
-                        yield number, _result(future)
+                    for _ in range(ATTEMPTS):
+                        futures = [client.submit(function, items[number], pure=False)]
+                        future, = distributed.as_completed(futures, loop=client.loop)
+                        if not _is_killed(future):
+                            break
+                    yield number, _result(future)
             finally:
                 client.cancel(futures)
 
