@@ -56,22 +56,17 @@ class DaskPool:
             client = self._client(distributed, stack)
             futures = client.map(function, items, pure=False)
             numbers = {future.key: number for number, future in enumerate(futures)}
-            suspects = []
+            again = []
             try:
                 for future in distributed.as_completed(futures, loop=client.loop):
-                    if _is_killed(future):
-                        suspects.append(numbers[future.key])
+                    if _is_unsettled(future):
+                        again.append(numbers[future.key])
                     else:
                         yield numbers[future.key], _result(future)
-                # Dask blames a worker's end on all work that it had, begun or not: what ends
-                # workers when it is alone with them is to blame.
-                for number in suspects:
-                    for _ in range(ATTEMPTS):
-                        futures = [client.submit(function, items[number], pure=False)]
-                        future, = distributed.as_completed(futures, loop=client.loop)
-                        if not _is_killed(future):
-                            break
-                    yield number, _result(future)
+                for number in again:
+                    futures = [client.submit(function, items[number], pure=False)]
+                    for future in distributed.as_completed(futures, loop=client.loop):
+                        yield number, _result(future)
             finally:
                 client.cancel(futures)
 
@@ -128,6 +123,15 @@ def _require_one_thread(client: Any, address: str) -> None:
             'each worker has to have one thread' if threads else 'the cluster has no workers',
             where=address, found=f'{threads[-1]} threads' if threads else 'none',
             fix=f'Start them with dask worker {address} --nworkers auto --nthreads 1')
+
+
+def _is_unsettled(future: Any) -> bool:
+    """Whether work has to be carried out alone to see what comes of it.
+
+    Dask blames a worker's end on all work that it had, begun or not, and may lose with it results
+    that nobody has fetched yet.
+    """
+    return future.status == 'lost' or _is_killed(future)
 
 
 def _is_killed(future: Any) -> bool:
