@@ -7,7 +7,7 @@ import importlib.util
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,7 +96,16 @@ class DaskPool:
             # Its server of HTTP listens all the same, by default for everybody, on one port.
             scheduler_kwargs={'dashboard_address': f'{_HERE}:0'},
             worker_dashboard_address=f'{_HERE}:0'))
-        return stack.enter_context(distributed.Client(cluster, set_as_default=False))
+        client = stack.enter_context(distributed.Client(cluster, set_as_default=False))
+        # A cluster cannot end while one of its workers begins in the place of another.
+        stack.callback(_wait_for_workers, client, self.workers)
+        return client
+
+
+def _wait_for_workers(client: Any, count: int) -> None:
+    """Wait until all workers are there, at most for a while."""
+    with suppress(TimeoutError):
+        client.wait_for_workers(count, timeout=_PATIENCE)
 
 
 def _forget_but(names: frozenset[str]) -> None:
