@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import logging
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -50,8 +49,6 @@ class DaskPool:
                 several threads.
         """
         with ExitStack() as stack:
-            # Dask adds to what workers inherit, when it is imported and later, and leaves it there.
-            stack.callback(_forget_but, frozenset(os.environ))
             distributed = _distributed()
             client = self._client(distributed, stack)
             futures = client.map(function, items, pure=False)
@@ -88,7 +85,6 @@ class DaskPool:
         stack.enter_context(dask.config.set({
             'distributed.scheduler.allowed-failures': ATTEMPTS - 1,
             'distributed.nanny.pre-spawn-environ': ONE_THREAD}))
-        # Dask puts what workers inherit into this process, and leaves it there.
         stack.enter_context(one_thread_each())
         cluster = stack.enter_context(distributed.LocalCluster(
             n_workers=self.workers, threads_per_worker=1, processes=True,
@@ -106,12 +102,6 @@ def _wait_for_workers(client: Any, count: int) -> None:
     """Wait until all workers are there, at most for a while."""
     with suppress(TimeoutError):
         client.wait_for_workers(count, timeout=_PATIENCE)
-
-
-def _forget_but(names: frozenset[str]) -> None:
-    """Remove variables of the environment but some."""
-    for name in set(os.environ) - names:
-        del os.environ[name]
 
 
 def _distributed() -> Any:

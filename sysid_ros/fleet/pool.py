@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -17,6 +18,8 @@ ONE_THREAD = {
     name: '1' for name in (
         ONE_PROCESS, 'NUMBA_NUM_THREADS', 'MKL_NUM_THREADS', 'OMP_NUM_THREADS',
         'OPENBLAS_NUM_THREADS', 'VECLIB_MAXIMUM_THREADS')}
+# What Dask adds to the environment of the process that starts its workers, and leaves there.
+_OF_DASK = ('MALLOC_TRIM_THRESHOLD_', 'PYTHONHASHSEED', '__DASK_PARENT_PID')
 
 
 @dataclass(frozen=True)
@@ -62,19 +65,45 @@ class SerialPool:
             yield number, function(item)
 
 
+class _RestoredVariables:
+    """Variables of the environment as they were, once the last of the blocks that use it ends.
+
+    Blocks may end in any order, as those of generators and threads do.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._before: dict[str, str | None] = {}
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._before = {name: os.environ.get(name) for name in self._names}
+            self._blocks += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if self._blocks:
+                return
+            for name, value in self._before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+
+_RESTORED = _RestoredVariables((*ONE_THREAD, *_OF_DASK))
+
+
 @contextmanager
 def one_thread_each() -> Iterator[None]:
     """Let processes that are started inherit :data:`ONE_THREAD`."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(ONE_THREAD)
-    try:
+    with _RESTORED:
+        os.environ.update(ONE_THREAD)
         yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def usable_processors() -> int:

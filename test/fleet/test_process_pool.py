@@ -76,6 +76,7 @@ def test_an_error_is_told_and_the_rest_is_done(pool):
 
 
 def test_a_second_pool_of_dask_may_work_beside_the_first_and_both_listen_on_loopback_alone():
+    before = dict(os.environ)
     first, second = (dask().map(fleet_work.squared, [2, 3]) for _ in range(2))
     assert {next(first)[1], next(second)[1]} <= {4, 9}
     pid = os.getpid()
@@ -86,6 +87,7 @@ def test_a_second_pool_of_dask_may_work_beside_the_first_and_both_listen_on_loop
     assert listening
     assert all(address.startswith('0100007F:') for address in listening)
     assert len(list(first)) == len(list(second)) == 1
+    assert dict(os.environ) == before
 
 
 def sockets_of(pid):
