@@ -162,8 +162,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         said = str(error)
         print(said if said.startswith('sysid') else f'sysid: {said}', file=sys.stderr)
         return int(ExitCode.BAD_INPUT)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
         # Before the verb runs: while what it needs is imported.
+        if not _is_interrupt(error):
+            raise
         print('sysid: stopped', file=sys.stderr)
         return int(ExitCode.INTERRUPTED)
     finally:
@@ -212,13 +214,26 @@ def _run(options: argparse.Namespace) -> int:
     except SysidError as error:
         print(f'sysid {options.verb}: {error}', file=sys.stderr)
         return int(ExitCode.BAD_INPUT)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not _is_interrupt(error):
+            raise
         print(f'sysid {options.verb}: stopped; what was not complete is not kept', file=sys.stderr)
         return int(ExitCode.INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output has gone (sysid … | head): nothing more to say to anybody.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.OK)
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Whether an error is Ctrl-C, or what compiled code that calls Python makes of it.
+
+    Such code tells of every error in a call as a ``SystemError``, with the error as its cause.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__
+    return cause is not None
 
 
 if __name__ == '__main__':

@@ -81,10 +81,34 @@ def test_a_shell_is_told_how_a_command_line_may_go_on(tmp_path, line, expected):
     assert set(map(str.strip, answer.read_text().split('\v'))) == expected
 
 
-def test_control_c_before_a_verb_runs_is_one_line(monkeypatch, capsys):
+def raised_by_compiled_code(cause):
+    """What compiled code that calls Python makes of an error of the call."""
+    error = SystemError('returned a result with an exception set')
+    error.__cause__ = SystemError('returned a result with an exception set')
+    error.__cause__.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    'error', [KeyboardInterrupt(), raised_by_compiled_code(KeyboardInterrupt())],
+    ids=['interrupt', 'by compiled code'])
+def test_control_c_is_one_line(monkeypatch, capsys, error):
     def stopped(_):
-        raise KeyboardInterrupt
+        raise error
 
     monkeypatch.setattr('sysid_ros.cli.main.parser', stopped)
     assert main(['model', 'robot.urdf']) == ExitCode.INTERRUPTED
     assert capsys.readouterr().err == 'sysid: stopped\n'
+    monkeypatch.undo()
+    monkeypatch.setattr('sysid_ros.cli.model.run', stopped)
+    assert main(['model', 'robot.urdf']) == ExitCode.INTERRUPTED
+    assert capsys.readouterr().err.startswith('sysid model: stopped')
+
+
+def test_another_error_of_compiled_code_is_not_taken_for_control_c(monkeypatch):
+    def failed(_):
+        raise raised_by_compiled_code(MemoryError())
+
+    monkeypatch.setattr('sysid_ros.cli.model.run', failed)
+    with pytest.raises(SystemError):
+        main(['model', 'robot.urdf'])
