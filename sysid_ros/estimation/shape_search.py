@@ -12,7 +12,7 @@ import itertools
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.optimize import least_squares, nnls
+from scipy.optimize import least_squares
 
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
@@ -20,6 +20,7 @@ from sysid_ros.estimation.regression.noise import noise_level
 from sysid_ros.estimation.row_source import RowSource
 from sysid_ros.mechanics.joint_terms.shaped import NonlinearTerm, ShapedFriction
 from sysid_ros.numerics.decomposition import svd
+from sysid_ros.numerics.least_squares.nonnegative import nonnegative_least_squares
 
 # Values per shape that are tried first, evenly spaced on a logarithmic scale, and shapes that
 # have more than one local best: the velocities.
@@ -337,7 +338,7 @@ class _Split:
         sizes = np.linalg.norm(columns, axis=0)
         rounding = np.linalg.norm(rows, axis=0) <= _RANK_TOLERANCE * sizes
         triangle[:, rounding] = 0.0
-        amplitudes, _ = nnls(triangle, orthonormal.T @ target)
+        amplitudes = nonnegative_least_squares(triangle, orthonormal.T @ target)
         used = np.linalg.qr(rows[:, amplitudes > 0.0])[0]
         return amplitudes, target - rows @ amplitudes, (self.space, used)
 

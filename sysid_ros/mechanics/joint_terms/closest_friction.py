@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
 from sysid_ros.mechanics.joint_terms.terms import friction_fields, names_in, shape_fields
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.numerics.least_squares.nonnegative import nonnegative_least_squares
 
 # So many samples of a motion tell two numbers.
 _SAMPLES = 4000
@@ -84,8 +84,9 @@ def closest_frictions(
 
 def _closest(speed: np.ndarray, law: np.ndarray) -> ClosestFriction:
     """Non-negative least squares (Lawson and Hanson 1974) over samples of speed and torque."""
-    (damping, friction), left = nnls(np.stack([speed, np.sign(speed)], axis=1), law)
-    size = np.linalg.norm(law)
+    columns = np.stack([speed, np.sign(speed)], axis=1)
+    damping, friction = values = nonnegative_least_squares(columns, law)
+    left, size = np.linalg.norm(columns @ values - law), np.linalg.norm(law)
     return ClosestFriction(
         float(damping), float(friction), float(left / size) if size > 0.0 else 0.0)
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 
 from sysid_ros.mechanics.joint_terms.stiffness import Stiffness
 from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.numerics.decomposition import svd
+from sysid_ros.numerics.least_squares.nonnegative import nonnegative_least_squares
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.resolution import sample_noise
 from sysid_ros.robot.inertia import central_inertia, inertial_parameters, is_consistent
@@ -195,7 +195,8 @@ class Reading:
         # Deviations from the prior, taken out in closed form, only shrink the misfit.
         shrink = 1.0 / np.sqrt(1.0 + (scale * self._gains) ** 2)
         target = self.tau - scale * self._prior
-        friction, _ = nnls(np.sign(scale) * self._friction * shrink[:, None], target * shrink)
+        friction = nonnegative_least_squares(
+            np.sign(scale) * self._friction * shrink[:, None], target * shrink)
         return target - np.sign(scale) * self._friction @ friction, shrink
 
     def predicted(self, scale: float) -> tuple[float, float]:
