@@ -115,7 +115,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
     """Print what was guessed, and what speaks for it."""
     for finding in findings:
         print(textwrap.fill(
-            f'{finding.subject:10}{finding.value} ({finding.evidence})', _LONGEST,
+            f'{finding.subject:9} {finding.value} ({finding.evidence})', _LONGEST,
             subsequent_indent=' ' * 12))
 
 

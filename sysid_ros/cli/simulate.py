@@ -1,14 +1,17 @@
-"""Make MuJoCo the robot of any URDF: play a motion, write its bag, compare a fit with the truth.
+"""Make MuJoCo the robot of any URDF: play a motion, record it, compare a fit with the truth.
 
 The simulated robot is not as described: a seed draws other masses, centres of mass, frictions and
 drive inertias, dry friction sticks and slips, encoders have steps and torques noise. It follows the
-motion by computed torque with what the description says. The bag is that of a driver. Nothing of
-the truth is written down; with --compare it is drawn again and put beside what a fit found.
+motion by computed torque with what the description says, and the bag is that of a driver; or, with
+--servos, its drives are position servos that are told the motion, and a table has positions and
+commands and no torque. Nothing of the truth is written down; with --compare it is drawn again and
+put beside what a fit found.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,11 +26,13 @@ from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.files import load_excitation, load_motion_csv, motion_csv_joints
 from sysid_ros.excitation.safety.verification import resampled
 from sysid_ros.recording.bag.write import write_bag
+from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.tables import percent, table
 from sysid_ros.robot.model import RobotModel
 
 if TYPE_CHECKING:
     from sysid_ros.demo.hidden_robot import HiddenRobot
+    from sysid_ros.demo.simulated_motion import PositionServos
     from sysid_ros.demo.truth_comparison import TruthComparison
 
 
@@ -43,7 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of 'sysid fit': put what it found beside the truth")
     parser.add_argument(
         '-o', '--output', type=Path, metavar='BAG',
-        help='folder of the bag; by default the name of the motion')
+        help='folder of the bag, by default the name of the motion; with --servos CSV file')
+    parser.add_argument(
+        '--servos', metavar='kp=N·m/rad,kd=N·m·s/rad',
+        help='the drives are position servos with this stiffness and damping, whose commands take '
+        'effect some milliseconds late; no torque is measured')
     parser.add_argument(
         '--seed', type=int, default=0, metavar='N',
         help='which robot of this description; the same one for all its recordings; 0 by default')
@@ -67,12 +76,13 @@ def run(options: argparse.Namespace) -> ExitCode:
     every = _require_numbers(options)
     if options.compare is not None:
         return _compare(options)
-    output = options.output or Path(options.motion.stem)
+    servos = _servos(options.servos)
+    output = options.output or Path(options.motion.stem + ('_recorded.csv' if servos else ''))
     if output.exists():
         raise ConfigurationError(
             'there is something already', where=str(output),
-            fix='Name another bag with -o, or remove this one')
-    from sysid_ros.demo.simulated_motion import play
+            fix='Name another one with -o, or remove this one')
+    from sysid_ros.demo.simulated_motion import play, play_commanded
 
     names, motion = _motion(options.motion)
     hidden = _hidden(options, names)
@@ -80,16 +90,55 @@ def run(options: argparse.Namespace) -> ExitCode:
     motion = Motion(motion.t, *(
         part[:, in_order] for part in (motion.q, motion.v, motion.a, motion.jerk)))
     with stage(f'Playing {options.motion} in MuJoCo, {options.repeat} times'):
-        recorded = play(hidden, motion, repeat=options.repeat, every=every)
+        if servos is None:
+            recorded = play(hidden, motion, repeat=options.repeat, every=every)
+        else:
+            recorded = play_commanded(hidden, motion, servos, repeat=options.repeat, every=every)
     output.parent.mkdir(parents=True, exist_ok=True)
-    write_bag(
-        output, recorded.t, hidden.robot.joint_names, recorded.q, recorded.v, recorded.tau)
+    names = hidden.robot.joint_names
+    if recorded.command is None:
+        write_bag(output, recorded.t, names, recorded.q, recorded.v, recorded.tau)
+    else:
+        _write_table(output, names, recorded.t, recorded.q, recorded.command)
+    told = '' if servos is None else f' --constants kp={servos.kp:g},kd={servos.kd:g}'
     print(
-        f'{_tolerances(hidden)}\n\n'
+        f'{_tolerances(hidden)} {_sensors(servos)}\n\n'
         f'Followed to within {np.max(recorded.deviation):.2g} rad or m for '
         f'{recorded.t[-1]:.4g} s. Written to {output}\n'
-        f'Next: sysid init {options.robot} {output} -o {output.name}.yaml')
+        f'Next: sysid init {options.robot} {output}{told} -o {output.stem}.yaml')
     return ExitCode.OK
+
+
+def _write_table(
+    path: Path, names: Sequence[str], t: np.ndarray, q: np.ndarray, command: np.ndarray
+) -> None:
+    """Time, positions and commanded positions as CSV, with the names of joints in the header."""
+    header = ','.join(['t', *(f'{kind}_{name}' for kind in ('position', 'command')
+                              for name in names)])
+    text = io.StringIO()
+    np.savetxt(
+        text, np.column_stack([t, q, command]), fmt='%.9g', delimiter=',', header=header,
+        comments='')
+    write_atomically(path, text.getvalue().encode())
+
+
+def _servos(text: str | None) -> PositionServos | None:
+    """Stiffness and damping of ``--servos``."""
+    if text is None:
+        return None
+    from sysid_ros.demo.simulated_motion import PositionServos
+
+    given = dict(pairs_of(text.split(','), '--servos'))
+    try:
+        servos = PositionServos(float(given.pop('kp')), float(given.pop('kd', 0.0)))
+    except (KeyError, ValueError):
+        servos = None
+    if servos is None or given or not (0.0 < servos.kp < np.inf and 0.0 <= servos.kd < np.inf):
+        raise ConfigurationError(
+            'cannot be used', where='--servos', found=text,
+            allowed='kp above zero in N·m/rad, and kd of zero or more in N·m·s/rad',
+            fix='Say the gains of the servos, as --servos kp=40,kd=1.5')
+    return servos
 
 
 def _compare(options: argparse.Namespace) -> ExitCode:
@@ -127,6 +176,16 @@ def _comparison(compared: TruthComparison) -> str:
             f'drive inertias are within two standard deviations of the truth{said}')
 
 
+def _sensors(servos: PositionServos | None) -> str:
+    from sysid_ros.demo import hidden_robot as drawn
+
+    first, last = (1e3 * late for late in drawn.DELAY)
+    measured = (
+        f'Torque noise of {drawn.NOISE:.0%}' if servos is None else
+        f'Commands take effect {first:.0f} to {last:.0f} ms late')
+    return f'{measured}, encoders of {drawn.STEPS} steps per turn.'
+
+
 def _tolerances(hidden: HiddenRobot) -> str:
     from sysid_ros.demo import hidden_robot as drawn
 
@@ -135,8 +194,7 @@ def _tolerances(hidden: HiddenRobot) -> str:
         f'centres of mass up to {1e3 * drawn.FARTHEST:.0f} mm from the description, drive inertias '
         f'up to {drawn.ARMATURE:.0%} of what joints carry, dry and viscous friction of '
         f'{drawn.DRY:.0%} and {drawn.VISCOUS:.0%} of usual torques (or as described) up to '
-        f'{drawn.FRICTION:.0%} off, breaking loose at {drawn.STRIBECK:.0%} more, torque noise of '
-        f'{drawn.NOISE:.0%}, encoders of {drawn.STEPS} steps per turn.')
+        f'{drawn.FRICTION:.0%} off, breaking loose at {drawn.STRIBECK:.0%} more.')
 
 
 def _hidden(options: argparse.Namespace, moving: Sequence[str]) -> HiddenRobot:

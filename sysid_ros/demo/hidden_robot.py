@@ -28,6 +28,8 @@ DRY, VISCOUS, ARMATURE, STRIBECK = 0.15, 0.08, 0.2, 0.3
 #: Of the sensors: noise of torques in parts of their usual size, and steps of encoders per turn or
 #: metre.
 NOISE, STEPS = 0.01, 2**17
+#: How late commands take effect in [s], at least and at most.
+DELAY = (0.002, 0.012)
 _SAMPLES = 200
 
 
@@ -41,6 +43,7 @@ class HiddenRobot:
         inertia: Diagonal of the described mass matrix with the true drives, at random poses, in
             [kg·m²] or [kg], shape ``(n,)``.
         noise: Standard deviation of the torque sensors in [N·m] or [N], shape ``(n,)``.
+        delay: Time from a command of position servos to its effect in [s].
         seed: What all was drawn by.
     """
 
@@ -48,6 +51,7 @@ class HiddenRobot:
     truth: Truth
     inertia: np.ndarray
     noise: np.ndarray
+    delay: float
     seed: int
 
     @classmethod
@@ -67,7 +71,8 @@ class HiddenRobot:
             truth,
             viscous=_friction(robot, 'damping', VISCOUS * torque, viscous),
             coulomb=_friction(robot, 'friction', DRY * torque, dry),
-            armature=armature), inertia + armature, NOISE * torque, seed)
+            armature=armature), inertia + armature, NOISE * torque,
+            _random(seed, 'drives', 'delay').uniform(*DELAY), seed)
 
 
 def _bodies(robot: RobotModel, seed: int) -> dict[str, BodyDeviation]:

@@ -47,6 +47,8 @@ _BY_ACTUATORS = (
     'No torque was measured: friction, inertia and offsets are as right as the constants of the '
     'actuators that were held, and in their proportion.'
 )
+# Part of viscous friction that may be open by the delay without a word.
+_OPEN = 0.3
 _WEIGHED_UNTOLD = (
     'Weighed masses are kept as they were given (known: {masses, total_mass}), and were tested by '
     'nothing: joints that turn feel a mass only times a distance, and no slide tells the one that '
@@ -104,6 +106,7 @@ def _beyond_data(estimate: Estimate, data: DataFindings) -> Iterator[str]:
         return
     if DELAY in estimate.parameters:
         yield _BY_ACTUATORS
+        yield from _late_or_viscous(estimate)
         return
     load = data.load
     if data.weighing is not None:
@@ -114,6 +117,32 @@ def _beyond_data(estimate: Estimate, data: DataFindings) -> Iterator[str]:
             mass=load.mass, found=load.found, deviation=load.deviation * load.mass)
     if load is None or not load.determined:
         yield _WITHOUT_WEIGHT if data.weightless else _BEYOND_DATA
+
+
+def _late_or_viscous(estimate: Estimate) -> Iterator[str]:
+    """Where the delay leaves viscous friction of position servos open.
+
+    In slow motion kp (u(t - d) - q) is kp (u - q) - kp d v: the delay d makes the same torque as
+    viscous friction kp d.
+    """
+    parameters = estimate.parameters
+    deviation = float(estimate.standard_deviation[parameters.index(DELAY)])
+    if not 0.0 < deviation < np.inf:
+        return
+    left_open = {}
+    for name, kp in zip(parameters.names, parameters.values, strict=True):
+        joint, _, field = name.rpartition('.')
+        if field == 'kp' and (viscous := f'{joint}.viscous_friction') in parameters:
+            k = parameters.index(viscous)
+            if parameters.free[k] and kp * deviation > _OPEN * abs(parameters.values[k]):
+                left_open[joint] = f'{kp * deviation:.2g} {parameters.units[k]}'
+    if left_open:
+        yield (
+            f'In slow motion a late command looks like viscous friction: the delay is known to '
+            f'± {1e3 * deviation:.2g} ms, which leaves {", ".join(left_open.values())} of the '
+            f'viscous friction of {", ".join(left_open)} open. Record faster motion, as of sysid '
+            f'excite with motion: {{family: chirp, highest: 4}}, or say the delay, as robot: '
+            f'{{command_delay: {parameters[DELAY]:.2g}}}.')
 
 
 def _weighing(weighing: Weighing) -> Iterator[str]:

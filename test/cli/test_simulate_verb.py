@@ -68,7 +68,7 @@ def test_joints_that_the_motion_does_not_have_are_held(arm, tmp_path, monkeypatc
     assert '2 of 4 joints of the robot' in capsys.readouterr().out
     # What is there is not written over.
     assert main(line) == ExitCode.BAD_INPUT
-    assert 'Name another bag with -o' in capsys.readouterr().err
+    assert 'Name another one with -o' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(('words', 'said'), [
@@ -78,6 +78,10 @@ def test_joints_that_the_motion_does_not_have_are_held(arm, tmp_path, monkeypatc
     (['--motion', 'foreign.csv'], '(found tail'),
     (['--motion', 'empty.csv'], 'sysid excite'),
     (['--motion', 'fierce.csv'], 'does not follow the motion'),
+    (['--motion', 'm.csv', '--servos', 'kp=1,kd=0'], '--servos kp=2,kd=0'),
+    (['--motion', 'm.csv', '--servos', 'kd=1'], '--servos kp=40,kd=1.5'),
+    (['--motion', 'm.csv', '--servos', 'kp=40,ki=1'], '--servos kp=40,kd=1.5'),
+    (['--motion', 'm.csv', '--servos', 'stiff'], 'is not a pair'),
     (['--compare', 'nothing'], 'sysid fit'),
     ([], '--motion'),
 ])
@@ -91,4 +95,5 @@ def test_what_cannot_be_simulated_is_said_with_what_to_do(
     (tmp_path / 'empty.csv').write_text('a,b\n1,2\n')
     assert main(['simulate', arm, *words]) == ExitCode.BAD_INPUT
     assert said in capsys.readouterr().err
-    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
+    assert {path.name for path in tmp_path.iterdir()} == {
+        'm.csv', 'foreign.csv', 'fierce.csv', 'empty.csv'}
