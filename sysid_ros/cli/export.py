@@ -62,6 +62,7 @@ def run(options: argparse.Namespace) -> ExitCode:
             allowed='FILE.urdf, or FILE.xml where an MJCF was identified',
             fix='Parameters as YAML are written by --yaml FILE.yaml')
     folder = RunFolder.open(options.run_folder)
+    _require_no_urdf_named_mjcf(folder, options.description)
     status = folder.estimate().status
     if not status.ok:
         print(f'{status.value} There is nothing to export.')
@@ -71,3 +72,13 @@ def run(options: argparse.Namespace) -> ExitCode:
     for path in filter(None, (options.description, options.yaml, *drives.values())):
         print(f'Written to {path}')
     return ExitCode.OK
+
+
+def _require_no_urdf_named_mjcf(folder: RunFolder, path: Path | None) -> None:
+    """Refuse to write a URDF under a name that MuJoCo would read as its own."""
+    if path is not None and path.suffix.lower() == '.xml' and (
+            folder.setup().model.robot.description.format == 'urdf'):
+        raise ConfigurationError(
+            'is the name of an MJCF, and the robot that was identified is described by a URDF',
+            where=str(path), allowed='FILE.urdf',
+            fix=f'Write -o {path.with_suffix(".urdf")}, or an MJCF by --mjcf {path}')

@@ -126,23 +126,21 @@ def _late_or_viscous(estimate: Estimate) -> Iterator[str]:
     viscous friction kp d.
     """
     parameters = estimate.parameters
-    deviation = float(estimate.standard_deviation[parameters.index(DELAY)])
-    if not 0.0 < deviation < np.inf:
-        return
-    left_open = {}
+    width = estimate.intervals()['noise'].get(DELAY, 0.0)
+    left_open = []
     for name, kp in zip(parameters.names, parameters.values, strict=True):
         joint, _, field = name.rpartition('.')
         if field == 'kp' and (viscous := f'{joint}.viscous_friction') in parameters:
             k = parameters.index(viscous)
-            if parameters.free[k] and kp * deviation > _OPEN * abs(parameters.values[k]):
-                left_open[joint] = f'{kp * deviation:.2g} {parameters.units[k]}'
+            if parameters.free[k] and kp * width > _OPEN * abs(parameters.values[k]):
+                left_open.append(f'{joint} ({kp * width:.2g} {parameters.units[k]})')
     if left_open:
         yield (
             f'In slow motion a late command looks like viscous friction: the delay is known to '
-            f'± {1e3 * deviation:.2g} ms, which leaves {", ".join(left_open.values())} of the '
-            f'viscous friction of {", ".join(left_open)} open. Record faster motion, as of sysid '
-            f'excite with motion: {{family: chirp, highest: 4}}, or say the delay, as robot: '
-            f'{{command_delay: {parameters[DELAY]:.2g}}}.')
+            f'± {1e3 * width:.2g} ms, which leaves as much of it open as kp makes of that: '
+            f'{", ".join(left_open)}. Record faster motion, as of sysid excite with motion: '
+            '{family: chirp, highest: 4}, or measure the delay and say it, as robot: '
+            '{command_delay: 0.005}.')
 
 
 def _weighing(weighing: Weighing) -> Iterator[str]:

@@ -210,6 +210,12 @@ def test_export_writes_urdf_and_yaml(fitted, tmp_path, capsys):
     assert 'no place' in capsys.readouterr().out
 
 
+def test_a_urdf_is_not_written_under_the_name_of_an_mjcf(fitted, tmp_path, capsys):
+    assert main(['export', str(fitted), '-o', str(tmp_path / 'out.xml')]) == ExitCode.BAD_INPUT
+    assert f'--mjcf {tmp_path / "out.xml"}' in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_model_shows_joints_bodies_and_base_parameters(recordings, capsys):
     assert main(['model', str(recordings[0].parent / 'robot.urdf'), '--equations']) == ExitCode.OK
     text = capsys.readouterr().out
