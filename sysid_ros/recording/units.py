@@ -35,7 +35,7 @@ UNITS: Mapping[str, Mapping[str, tuple[float, str]]] = {
     # What actuators are told is of a kind that the robot's settings say.
     'command': _ANGLES | _SPEEDS | _EFFORTS | {
         'A': (1.0, 'A'), 'mA': (1e-3, 'A'), 'V': (1.0, 'V'), 'mV': (1e-3, 'V'),
-        '1': (1.0, '1'), '%': (1e-2, '1')},
+        '1': (1.0, '1'), '%': (1e-2, '1'), 'rpm': (math.pi / 30.0, 'rad/s')},
 }
 
 # Words for units, as regular expressions, and the symbols for them.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_ros.mechanics.actuators.actuators import Actuators
+from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
 from sysid_ros.mechanics.actuators.envelope import LIMITS
 from sysid_ros.mechanics.actuators.kind import MOST_CONSTANTS, ActuatorKind
 from sysid_ros.mechanics.joint_terms.closest_friction import ClosestFriction
@@ -111,7 +111,7 @@ class DriveTable:
             if not np.isfinite(limit):
                 limit = _or_infinite(robot.limits.effort[k])
             gain, stiffness, damping = (0.0, 0.0, 0.0) if own is None else _linear_law(
-                own.kind, joint, parameters)
+                own, parameters)
             drives.append(JointDrive(
                 joint, None if own is None else own.kind, gain, stiffness, damping,
                 **{field: float(values[k]) for field, values in terms.items()},
@@ -178,13 +178,11 @@ def wrapped(paragraph: str) -> list[str]:
         break_on_hyphens=False)
 
 
-def _linear_law(
-    kind: type[ActuatorKind], joint: str, parameters: ParameterSet
-) -> tuple[float, float, float]:
+def _linear_law(own: JointActuator, parameters: ParameterSet) -> tuple[float, float, float]:
     """Torque per command, and per position and velocity that a drive resists."""
-    constants = [parameters[f'{joint}.{constant.name}'] for constant in kind.constants]
+    constants = own.constants_of(parameters)
     p = (*constants, *(0.0,) * (MOST_CONSTANTS - len(constants)))
-    _, by_command, by_position, by_velocity, _ = kind.law(0.0, 0.0, 0.0, p)
+    _, by_command, by_position, by_velocity, _ = own.kind.law(0.0, 0.0, 0.0, p)
     return float(by_command), float(-by_position), float(-by_velocity)
 
 

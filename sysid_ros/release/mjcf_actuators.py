@@ -89,9 +89,8 @@ def actuator_tag(each: JointActuator, parameters: ParameterSet, name: str = '') 
         parameters: Its constants and limits, among others.
         name: Its name; that of the joint by default.
     """
-    p = {
-        constant.name: parameters[f'{each.joint}.{constant.name}']
-        for constant in each.kind.constants}
+    names = (constant.name for constant in each.kind.constants)
+    p = dict(zip(names, each.constants_of(parameters), strict=True))
     kind, values = _TAGS[each.kind.name](p)
     # Of what falls with speed the largest part, that at rest.
     largest = float(min(each.limits_of(parameters)[:2]))

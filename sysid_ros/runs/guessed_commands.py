@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, RecordingError, did_you_mean, listed
 from sysid_ros.mechanics.actuators.command import HeldCommand
-from sysid_ros.mechanics.actuators.kind import ActuatorKind
+from sysid_ros.mechanics.actuators.kind import ActuatorKind, Constant
 from sysid_ros.mechanics.actuators.kinds import KINDS, kind_named
 from sysid_ros.mechanics.joint_terms.term import driven_joints
 from sysid_ros.recording.checks.followed_commands import Followed, followed
 from sysid_ros.recording.guess.evidence import Finding, Question
 from sysid_ros.recording.guess.options import one_or_each, positive_number
 from sysid_ros.recording.units import DEGREE
+from sysid_ros.runs.guessed_command_unit import (
+    describe_command_unit,
+    is_duty_cycle,
+    set_told_unit,
+)
 from sysid_ros.runs.guessed_efforts import lock_others
 from sysid_ros.runs.settings_guess import SettingsGuess
 
 # Kind of the actuator by the quantity that names of columns, or a field of messages, say.
 _BY_QUANTITY = {
-    'velocity': 'velocity_servo', 'effort': 'torque', 'current': 'current', 'voltage': 'dc_motor'}
+    'velocity': 'velocity_servo', 'effort': 'torque', 'current': 'current', 'voltage': 'dc_motor',
+    'duty': 'dc_motor'}
 # Joints that follow their command this much alike, and whose gain is within so many times of one,
-# or of a degree's, are told where to be. Of those that move by more than this in [rad] or [m].
+# or of a degree's, are told where to be, or how fast to move: damped joints move about as torques
+# do, too, so that these have to be nearer. Of those that move by more than this in [rad] or [m].
 _FOLLOWS, _ABOUT, _MOVES = 0.8, 2.0, 0.01
+_FOLLOWS_SPEED, _ABOUT_SPEED = 0.9, 1.3
+# Constants that people may begin with, 1 where they are not here.
+_USUAL = {'kp': 20, 'supply_voltage': 12}
 
 
-def describe_commands(guess: SettingsGuess, quantity: str) -> None:
+def describe_commands(guess: SettingsGuess, quantity: str, named: str = '') -> None:
     """Complete settings by the kind and the constants of drives that were told something.
 
     Args:
         guess: The settings, with positions and the place of the commands; what they say of
             actuators stays.
-        quantity: What names of the columns say that commands are, or empty.
+        quantity: What names of the columns, or of the topic, say that commands are, or empty.
+        named: Unit in the names of the columns, or empty.
 
     Raises:
         OpenQuestionsError: The recording leaves open what no default may decide.
@@ -39,9 +53,12 @@ def describe_commands(guess: SettingsGuess, quantity: str) -> None:
     lock_others(guess)
     if 'actuators' in guess.robot:
         return
+    set_told_unit(guess)
     kind = _kind(guess, quantity)
     guess.require_answers()
     assert kind is not None
+    describe_command_unit(guess, kind, quantity, named)
+    guess.require_answers()
     constants, sought = _constants(guess, kind)
     guess.require_answers()
     limits = _limits(guess)
@@ -64,33 +81,64 @@ def _kind(guess: SettingsGuess, quantity: str) -> type[ActuatorKind] | None:
             allowed=', '.join(names), fix=did_you_mean(told, names))
     if told and told != 'position_servo':
         guess.note(Finding('actuators', told, 'as was said' if 'actuator' in guess.told else (
-            f'commands are {quantity}s, by their names')))
+            f'by the names of the commands: {quantity}')))
         return kind_named(told)
-    found = _followed(guess)
-    if found is None:
-        follow, words = False, 'no joint moves'
+    position, velocity = _followed(guess), _followed(guess, rates=True)
+    if position is None or velocity is None:
+        found, words = '', 'no joint moves'
     else:
-        alike, gain, follow = found
-        words = f'joints follow at a correlation of {alike:.2f} and {gain:.3g} of the command'
-        if follow and abs(np.log(gain / DEGREE)) < np.log(_ABOUT):
-            guess.section['command']['unit'] = one_or_each([
-                'rad' if guess.slides(joint) else 'deg' for joint in guess.section['joints']])
-            guess.note(Finding('command', 'in degrees', words))
-    if follow or told:
-        guess.note(Finding('actuators', 'position_servo', words))
-        return kind_named('position_servo')
+        found = 'position_servo' if position.within(_FOLLOWS, _ABOUT) else (
+            'velocity_servo' if velocity.within(_FOLLOWS_SPEED, _ABOUT_SPEED) else '')
+        words = f'{velocity} as velocities' if found == 'velocity_servo' else str(position)
+        follows = velocity if found == 'velocity_servo' else position
+        if found and follows.in_degrees and 'unit' not in guess.section['command']:
+            _say_degrees(guess, '/s' if found == 'velocity_servo' else '', words)
+    if found or told:
+        guess.note(Finding('actuators', found or told, words))
+        return kind_named(found or told)
     guess.note(Question(
         'actuator', 'What do the commands tell the drives?',
-        f'{", ".join(f"{kind.command} ({kind.name})" for kind in KINDS)}; {words}',
-        'position_servo'))
+        f'{", ".join(f"{kind.command} ({kind.name})" for kind in KINDS)}; {words}'
+        + (f', {velocity} as velocities' if velocity is not None else ''), 'position_servo'))
     return None
 
 
-def _followed(guess: SettingsGuess) -> tuple[float, float, bool] | None:
-    """Correlation and gain of positions on commands, and whether joints are told where to be.
+def _say_degrees(guess: SettingsGuess, rate: str, words: str) -> None:
+    guess.section['command']['unit'] = one_or_each([
+        f'{"m" if guess.slides(joint) else "deg"}{rate}' for joint in guess.section['joints']])
+    guess.note(Finding('command', 'in degrees' + (' a second' if rate else ''), words))
 
-    Medians over the joints that move; None where none does.
+
+class _Following(NamedTuple):
+    """How joints follow their commands, by the median over those that move.
+
+    Attributes:
+        alike: Correlation.
+        gain: Change of the joint per change of the command.
     """
+
+    alike: float
+    gain: float
+
+    def within(self, least: float, about: float) -> bool:
+        """Whether they follow by one, or by a degree in radians, within a factor."""
+        return self.alike > least and any(self._is(size, about) for size in (1.0, DEGREE))
+
+    @property
+    def in_degrees(self) -> bool:
+        """Whether they follow by about a degree in radians."""
+        return self._is(DEGREE, _ABOUT)
+
+    def _is(self, size: float, about: float) -> bool:
+        return self.gain > 0.0 and abs(np.log(self.gain / size)) < np.log(about)
+
+    def __str__(self) -> str:
+        alike, gain = f'{self.alike:.2f}', f'{self.gain:.3g}'
+        return f'joints follow at a correlation of {alike} and {gain} of the command'
+
+
+def _followed(guess: SettingsGuess, *, rates: bool = False) -> _Following | None:
+    """How positions, or their rates, follow the commands; None where no joint moves."""
     recording, joints = guess.loaded(), guess.section['joints']
     found = [
         (q, u) for joint in joints
@@ -109,13 +157,13 @@ def _followed(guess: SettingsGuess) -> tuple[float, float, bool] | None:
     moves = np.ptp(x, axis=0) > _MOVES
     if not moves.any() or len(t) < 3:
         return None
+    if rates:
+        x = np.asarray(np.gradient(x, t, axis=0))
     result: Followed = followed(
         t, x, lambda times: np.column_stack([held.at(times)[:, 0] for held in holding]))
-    alike = np.diagonal(result.correlation)[moves]
-    gain = float(np.median(np.diagonal(result.gain)[moves]))
-    near = any(
-        gain > 0.0 and abs(np.log(gain / size)) < np.log(_ABOUT) for size in (1.0, DEGREE))
-    return float(np.median(alike)), gain, bool(near and np.median(alike) > _FOLLOWS)
+    return _Following(
+        float(np.median(np.diagonal(result.correlation)[moves])),
+        float(np.median(np.diagonal(result.gain)[moves])))
 
 
 def _held(t: np.ndarray, values: np.ndarray) -> HeldCommand:
@@ -147,22 +195,32 @@ def _constants(
             f'an actuator of the kind {kind.name} has no such constant', where='--sought',
             found=strange[0], allowed=', '.join(names), fix=did_you_mean(strange[0], names))
     open_ones = [
-        constant for constant in kind.constants if constant.name not in given
-        and constant.default is None and constant.same_as is None]
+        constant for constant in kind.constants if constant.name not in given and (
+            (constant.default is None and constant.same_as is None)
+            # What a full duty cycle is, no default says.
+            or (constant.name == 'supply_voltage' and is_duty_cycle(guess)))]
     if open_ones:
-        usual = ','.join(f'{constant.name}=20' if constant.name == 'kp' else f'{constant.name}=1'
-                         for constant in open_ones)
-        units = ', '.join(
-            f'{constant.name}, the {constant.words}, in {constant.rotational_unit}'
-            for constant in open_ones)
-        rest = [name for name in names if name not in {one.name for one in open_ones}]
-        guess.note(Question(
-            'constants', 'What are the constants of the drives?',
-            'commands were recorded, and no torques that names tell (--effort says which they '
-            f'are); {units}' + (f', and where known {", ".join(rest)}' if rest else '')
-            + '; a rough number will do of what the fit is to find: --sought '
-            f'{open_ones[0].name}', usual))
+        _ask_for_constants(guess, kind, open_ones)
     return given, sought
+
+
+def _ask_for_constants(
+    guess: SettingsGuess, kind: type[ActuatorKind], open_ones: Sequence[Constant]
+) -> None:
+    slides = {guess.slides(joint) for joint in guess.section['joints']}
+    usual = ','.join(
+        f'{constant.name}={_USUAL.get(constant.name, 1)}' for constant in open_ones)
+    units = ', '.join(
+        f'{constant.name}, the {constant.words}, in ' + ' or, where joints slide, '.join(
+            {False: constant.rotational_unit, True: constant.linear_unit}[sliding]
+            for sliding in sorted(slides)) for constant in open_ones)
+    rest = [constant.name for constant in kind.constants if constant not in open_ones]
+    guess.note(Question(
+        'constants', 'What are the constants of the drives?',
+        'commands were recorded, and no torques that names tell (--effort says which they '
+        f'are); {units}' + (f', and where known {", ".join(rest)}' if rest else '')
+        + '; a rough number will do of what the fit is to find: --sought '
+        f'{open_ones[0].name}', usual))
 
 
 def _limits(guess: SettingsGuess) -> dict[str, float]:

@@ -92,9 +92,7 @@ class GuessedRecording(SettingsGuess):
             t = stamps * TIME_UNITS[self.section['time'].get('unit', 's')]
             self._check_velocity(t, q, _samples(head, columns, 'velocity'))
         if 'command' in columns.quantities:
-            if columns.unit_of('command') == 'deg':
-                self.section['command']['unit'] = 'deg'
-            describe_commands(self, columns.commanded)
+            describe_commands(self, columns.commanded, columns.unit_of('command'))
             return
         efforts = columns.quantities.get('effort', ())
         describe_efforts(
@@ -128,7 +126,7 @@ class GuessedRecording(SettingsGuess):
         self._check_velocity_of_bag(recording)
         if topics.command_topic:
             self.section['command'] = {'topic': topics.command_topic}
-            describe_commands(self, '')
+            describe_commands(self, topics.commanded)
             return
         describe_efforts(self, current=False, named='')
 

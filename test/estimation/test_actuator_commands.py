@@ -13,7 +13,9 @@ from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.evaluation.study_checks import require_simulation
 from sysid_ros.mechanics.actuators.actuators import actuated
+from sysid_ros.mechanics.actuators.driven import actuator_torques
 from sysid_ros.recording.bag.write import write_bag
+from sysid_ros.release.mjcf_actuators import actuator_tag
 
 ARM = """<mujoco model="arm"><compiler angle="radian"/><worldbody>
 <body name="upper" pos="0 0 0.3">
@@ -176,6 +178,40 @@ def test_the_back_emf_is_the_torque_constant_where_it_is_not_given(folder):
     assert parameters['elbow.back_emf'] == 0.05
     assert parameters.units[parameters.index('elbow.resistance')] == 'Ω'
     assert Identification.load(folder / 'settings.yaml').robot().actuators['*'].gear == 30.0
+
+
+def test_a_back_emf_that_is_left_out_goes_with_the_torque_constant_that_is_sought(folder):
+    motor = {'kind': 'dc_motor', 'torque_constant': 0.05, 'resistance': 0.8, 'gear': 30.0,
+             'sought': ['torque_constant']}
+    model = setup_of(folder, changed(robot={'actuators': {'*': motor}})).model
+    parameters, drives = model.parameters, actuated(model)
+    assert 'elbow.back_emf' not in parameters.names
+    place = parameters.index('elbow.torque_constant')
+
+    def made(constant):
+        values = parameters.prior.copy()
+        values[place] = constant
+        slots = np.where(np.arange(len(values)) == place, 0, -1)
+        state = np.array([[[0.2, 0.1], [1.5, -2.0]]])
+        return actuator_torques(
+            drives.arrays(values, slots), np.zeros((1, 2)), np.ones((1, 2)), np.zeros((1, 2)),
+            state, 1)
+
+    # Of the motor's equations: N k (u - k N v) / R.
+    assert made(0.07).value[0, 1] == pytest.approx(
+        30.0 * 0.07 * (1.0 + 0.07 * 30.0 * 2.0) / 0.8)
+    slope = (made(0.07 + 1e-6).value - made(0.07 - 1e-6).value)[0, 1] / 2e-6
+    assert made(0.07).by_parameters[0, 1, 0] == pytest.approx(slope, rel=1e-6)
+    # What is written for simulators has it, too.
+    values = parameters.values.copy()
+    values[place] = 0.07
+    elbow = drives.actuators.actuator_of('elbow')
+    tag = actuator_tag(elbow, parameters.with_values(values))
+    assert f'0 0 {-30.0**2 * 0.07**2 / 0.8!r}'[:12] in tag
+    # Where it is given, or sought as well, it is a constant of its own.
+    for own in ({'back_emf': 0.06}, {'sought': ['torque_constant', 'back_emf']}):
+        model = setup_of(folder, changed(robot={'actuators': {'*': motor | own}})).model
+        assert 'elbow.back_emf' in model.parameters.names
 
 
 def test_a_bag_that_is_too_long_to_be_simulated_is_refused(folder):

@@ -9,11 +9,13 @@ from support.command_bags import Command, array_message, trajectory, write_comma
 from support.drivers import write_table
 from support.simulated_arm import DESCRIPTION, SimulatedArm
 from sysid_ros.errors import ConfigurationError, RecordingError
+from sysid_ros.estimation.actuator_commands import held_commands
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.recording.guess.evidence import OpenQuestionsError
+from sysid_ros.recording.load import load_recording
 from sysid_ros.runs.initial_settings import initial_settings
 from sysid_ros.runs.recording_check import check_recording
 
@@ -67,6 +69,12 @@ def actuators_of(setup):
     return {one.joint: one for one in actuated(setup.model).actuators.joints}
 
 
+def as_read(setup):
+    """Commands as a fit has them, in SI units."""
+    recording = load_recording(setup.identification.settings.recording, setup.identification.folder)
+    return held_commands(actuated(setup.model), recording).values
+
+
 def asked(robot, file, **told):
     with pytest.raises(OpenQuestionsError) as caught:
         initial_settings(robot, file, robot.parent, told)
@@ -104,18 +112,66 @@ def test_degrees_are_told_by_how_far_joints_follow(arm, recorded, robot, tmp_pat
     assert setup.identification.settings.recording.command.unit == 'deg'
 
 
-@pytest.mark.parametrize('name, kind, example', [
-    ('cmd_vel_{}', 'velocity_servo', 'kv=1'),
-    ('pwm_{}', 'dc_motor', 'torque_constant=1,resistance=1'),
-    ('target_current_{}', 'current', 'torque_constant=1'),
+MOTOR = 'torque_constant=1,resistance=1'
+
+
+@pytest.mark.parametrize('name, size, kind, example', [
+    ('cmd_vel_{}', 1.0, 'velocity_servo', 'kv=1'),
+    ('cmd_vel_{}_deg', np.rad2deg(1.0), 'velocity_servo', 'kv=1'),
+    ('pwm_{}', 1.0, 'dc_motor', f'{MOTOR},supply_voltage=12'),
+    ('pwm_percent_{}', 100.0, 'dc_motor', f'{MOTOR},supply_voltage=12'),
+    ('target_voltage_{}', 1.0, 'dc_motor', MOTOR),
+    ('target_current_{}', 1.0, 'current', 'torque_constant=1'),
+    ('target_current_{}_mA', 1000.0, 'current', 'torque_constant=1'),
 ])
-def test_names_of_columns_say_what_drives_are_told(
-    name, kind, example, arm, recorded, robot, tmp_path
+def test_names_and_sizes_say_what_drives_are_told_in_which_unit(
+    name, size, kind, example, arm, recorded, robot, tmp_path
 ):
-    file = table(tmp_path, recorded, arm, recorded[2], name=name)
+    told = recorded[2] / np.abs(recorded[2]).max()
+    file = table(tmp_path, recorded, arm, size * told, name=name)
     assert asked(robot, file)['constants'].example == example
     _, setup = guessed(robot, file, constants=example)
     assert {drive.kind.name for drive in actuators_of(setup).values()} == {kind}
+    np.testing.assert_allclose(as_read(setup), told, atol=1e-6)
+
+
+@pytest.mark.parametrize('kind, constants', [
+    ('velocity_servo', 'kv=1'), ('current', 'torque_constant=1'), ('torque', ''),
+    ('dc_motor', f'{MOTOR},supply_voltage=12')])
+def test_commands_without_a_name_have_a_unit_of_the_drives(
+    kind, constants, arm, recorded, robot, tmp_path
+):
+    told = recorded[2] / np.abs(recorded[2]).max()
+    file = table(tmp_path, recorded, arm, told)
+    _, setup = guessed(robot, file, actuator=kind, constants=constants)
+    np.testing.assert_allclose(as_read(setup), told, atol=1e-6)
+
+
+def test_a_unit_that_is_said_goes_before_guesses(arm, recorded, robot, tmp_path):
+    file = table(tmp_path, recorded, arm, 885.0 * recorded[2], name='goal_pwm_{}')
+    assert 'command-scale' in asked(robot, file)
+    told = {'command-scale': str(1.0 / 885.0), 'constants': f'{MOTOR},supply_voltage=12'}
+    _, setup = guessed(robot, file, **told)
+    np.testing.assert_allclose(as_read(setup), recorded[2], atol=1e-6)
+    file = table(tmp_path, recorded, arm, 1000.0 * recorded[2], name='goal_current_{}')
+    assert asked(robot, file)['command-unit'].example == 'mA'
+    _, setup = guessed(robot, file, **{'command-unit': 'mA', 'constants': 'torque_constant=1'})
+    np.testing.assert_allclose(as_read(setup), recorded[2], atol=1e-6)
+    with pytest.raises(ConfigurationError, match='no current is in rad.*A, mA'):
+        initial_settings(robot, file, tmp_path, {'command-unit': 'rad'})
+    with pytest.raises(ConfigurationError, match='unknown unit'):
+        initial_settings(robot, file, tmp_path, {'command-unit': 'milliamperes'})
+
+
+@pytest.mark.parametrize('degrees', [False, True])
+def test_velocities_that_joints_follow_are_of_servos(degrees, arm, recorded, robot, tmp_path):
+    t = recorded[0]
+    told = arm.motion(t + LATE / RATE)[1]
+    file = table(tmp_path, recorded, arm, np.rad2deg(told) if degrees else told)
+    settings, setup = guessed(robot, file, constants='kv=20')
+    assert {drive.kind.name for drive in actuators_of(setup).values()} == {'velocity_servo'}
+    assert 'as velocities' in settings.text()
+    np.testing.assert_allclose(as_read(setup), told, atol=1e-6)
 
 
 def test_commands_that_nothing_follows_are_asked_for(arm, recorded, robot, tmp_path):
@@ -161,6 +217,17 @@ def test_the_topic_of_commands_is_found_where_joint_states_have_no_effort(
     assert settings.sections['recording']['command']['topic'] == '/commands'
     assert {drive.kind.name for drive in actuators_of(setup).values()} == {'position_servo'}
     assert Measurements.read(setup).commanded
+
+
+def test_the_topic_of_numbers_says_by_its_name_what_they_are(arm, recorded, robot, tmp_path):
+    t, q, v, _ = recorded
+    topic = '/velocity_controller/commands'
+    messages = [Command(float(stamp), array_message(told), topic=topic)
+                for stamp, told in zip(t[::10], v[::10], strict=True)]
+    write_command_bag(tmp_path / 'bag', t, arm.joint_names, q, messages)
+    settings, setup = guessed(robot, tmp_path / 'bag', constants='kv=20')
+    assert {drive.kind.name for drive in actuators_of(setup).values()} == {'velocity_servo'}
+    assert settings.sections['recording']['command'] == {'topic': topic, 'unit': 'rad/s'}
 
 
 def test_what_was_written_can_be_checked(arm, recorded, robot, tmp_path):

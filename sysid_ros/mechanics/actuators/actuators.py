@@ -46,6 +46,8 @@ class JointActuator:
         free: Names of the constants and limits that are to be found.
         stall_torque: Torque at rest that falls with speed, in [N·m] or [N].
         no_load_speed: Speed at which nothing of it is left, in [rad/s] or [m/s].
+        tied: Names of constants that stay what their kind says they are the same as, which is
+            free: they are no parameters.
     """
 
     joint: str
@@ -55,13 +57,13 @@ class JointActuator:
     free: tuple[str, ...] = ()
     stall_torque: float = np.inf
     no_load_speed: float = np.inf
+    tied: tuple[str, ...] = ()
 
     def parameters(self, robot: RobotModel) -> list[Parameter]:
         """Its constants as parameters, then those of its limits that are to be found."""
         limits = self.limits
         own = (
-            *((constant, value, np.inf) for constant, value in zip(
-                self.kind.constants, self.values, strict=True)),
+            *((self.kind.constants[k], self.values[k], np.inf) for k in self.own_constants),
             *((LIMITS[k], limits[k], _MOST * limits[k]) for k in self.free_limits))
         return [
             Parameter(
@@ -81,9 +83,32 @@ class JointActuator:
         return tuple(k for k, limit in enumerate(LIMITS) if limit.name in self.free)
 
     @property
+    def own_constants(self) -> tuple[int, ...]:
+        """Places among the constants of those that are parameters."""
+        return tuple(
+            k for k, constant in enumerate(self.kind.constants) if constant.name not in self.tied)
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """Place of the constant that each has its value from, its own but for those tied."""
+        names = [constant.name for constant in self.kind.constants]
+        return tuple(
+            names.index(str(constant.same_as)) if constant.name in self.tied else k
+            for k, constant in enumerate(self.kind.constants))
+
+    @property
     def places(self) -> tuple[int, ...]:
         """Place of each of its parameters among constants and limits in compiled functions."""
-        return (*range(len(self.values)), *(MOST_CONSTANTS + k for k in self.free_limits))
+        return (*self.own_constants, *(MOST_CONSTANTS + k for k in self.free_limits))
+
+    def constants_of(self, parameters: ParameterSet) -> tuple[float, ...]:
+        """Its constants by identified parameters, in the order of the kind's.
+
+        Args:
+            parameters: Those of the robot.
+        """
+        return tuple(
+            parameters[f'{self.joint}.{self.kind.constants[k].name}'] for k in self.sources)
 
     def limits_of(self, parameters: ParameterSet) -> Limits:
         """Torque limit, stall torque and no-load speed by identified parameters.
@@ -164,11 +189,13 @@ class Actuators(LawTerm):
         first = 0
         for each in self.joints:
             j, places = joint_names.index(each.joint), each.places
-            count, after = len(each.values), first + len(places)
+            limits, after = first + len(each.own_constants), first + len(places)
             found.kind[j], found.limits[j] = KINDS.index(each.kind), each.limits
-            found.constants[j, :count] = values[first:first + count]
-            found.limits[j, list(each.free_limits)] = values[first + count:after]
+            found.constants[j, list(each.own_constants)] = values[first:limits]
+            found.limits[j, list(each.free_limits)] = values[limits:after]
             found.slots[j, list(places)] = slots[first:after]
+            for held in (found.constants, found.slots):
+                held[j, :len(each.sources)] = held[j, list(each.sources)]
             first = after
         return found
 

@@ -133,7 +133,11 @@ class ActuatorSettings(_Keys):
         limits = {
             limit.name: float(np.inf if given is None else given)
             for limit in LIMITS for given in [getattr(self, limit.name)]}
-        return JointActuator(joint, kind, tuple(values), free=self.sought, **limits)
+        tied = tuple(
+            constant.name for constant in kind.constants
+            if given[constant.name] is None and constant.same_as in self.sought
+            and constant.name not in self.sought)
+        return JointActuator(joint, kind, tuple(values), free=self.sought, tied=tied, **limits)
 
 
 def build_actuators(

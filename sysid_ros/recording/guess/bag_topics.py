@@ -10,12 +10,13 @@ import numpy as np
 from rosbags.rosbag2 import Reader
 
 from sysid_ros.errors import RecordingError, listed
-from sysid_ros.recording.bag.commands import COMMAND_TYPES
+from sysid_ros.recording.bag.commands import COMMAND_TYPES, FLOAT_ARRAY
 from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE, JointStateDecoder
 from sysid_ros.recording.bag.reader import one_clear_error
 from sysid_ros.recording.bag.rosbag2_storage import Rosbag2Reader, open_bag
 from sysid_ros.recording.bag.storage import bag_files, check_bag, messages_of
 from sysid_ros.recording.guess.column_names import column_names, is_commanded
+from sysid_ros.recording.guess.columns import commanded_quantity
 from sysid_ros.recording.guess.evidence import Finding, Question
 
 _USUAL = '/joint_states'
@@ -49,6 +50,8 @@ class BagTopics:
         effort_topic: Topic of the efforts, if another one; empty otherwise.
         command_topic: Topic of what drives were told, where no effort was recorded; empty
             otherwise.
+        commanded: What the name of a topic of numbers says that they are; see
+            :func:`~.columns.commanded_quantity`.
         joints: Joints of the robot that were recorded, in its order.
         rename: Names in the bag to names in the robot, where they differ.
         stamped: Whether messages have stamps.
@@ -59,6 +62,7 @@ class BagTopics:
     topic: str = ''
     effort_topic: str = ''
     command_topic: str = ''
+    commanded: str = ''
     joints: tuple[str, ...] = ()
     rename: dict[str, str] = field(default_factory=dict)
     stamped: bool = True
@@ -217,6 +221,8 @@ def _find_commands(found: BagTopics, path: Path, told: str) -> None:
         found.findings.append(Finding(
             'command', f'of {found.command_topic}', f'no effort was recorded; a topic of '
             f'{kinds[found.command_topic]}'))
+        if kinds[found.command_topic] == FLOAT_ARRAY:
+            found.commanded = commanded_quantity(*column_names([found.command_topic], ()))
     elif fitting:
         found.questions.append(Question(
             'command', 'Which topic holds what the drives were told?',

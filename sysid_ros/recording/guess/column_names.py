@@ -86,7 +86,8 @@ class ColumnName:
 def words_of(name: str) -> list[str]:
     """Words and numbers of a name, in lower case: ``'qPos_12'`` is q, pos and 12."""
     whole = re.sub(r'(?i)(nano|micro|milli)_?(?=s)', r'\1', name.replace('°', 'deg'))
-    apart = re.sub(r'([a-z])([A-Z])', r'\1_\2', whole.replace('Nm', 'nm').replace('N·m', 'nm'))
+    units = re.sub(r'(?<![a-z])mA(?![a-z])', 'ma', whole.replace('Nm', 'nm').replace('N·m', 'nm'))
+    apart = re.sub(r'([a-z])([A-Z])', r'\1_\2', units)
     return _TOKEN.findall(apart.lower())
 
 

@@ -25,7 +25,7 @@ _GRIPPER = frozenset({'finger', 'fingers', 'gripper', 'hand', 'claw', 'jaw'})
 # Part of the rows from which stamps run, and how often a clock may be reset.
 _RUNS, _RESETS = 0.9, 2
 # What commands may be, what drives are told for sure before the others.
-_COMMANDED_FIRST = ('', 'voltage', 'current', 'effort', 'velocity')
+_COMMANDED_FIRST = ('', 'duty', 'voltage', 'current', 'effort', 'velocity')
 _DUTY = frozenset({'pwm', 'duty'})
 _VOLTAGE = _DUTY | {'voltage', 'volt', 'volts'}
 _RANGE = re.compile(r'(\d+)\s*-\s*(\d+)')
@@ -41,8 +41,7 @@ class TableColumns:
         nanoseconds: Column of the nanoseconds where that one has whole seconds.
         quantities: Columns by quantity, one for each joint, and their unit by name or ''; commands
             only where no torque was recorded.
-        commanded: What names of commands say that they are: ``velocity``, ``effort``, ``current``,
-            ``voltage``; or empty.
+        commanded: What names of commands say that they are; see :func:`commanded_quantity`.
         findings: What was guessed.
         questions: What is open.
     """
@@ -132,7 +131,7 @@ class _Search:
                 groups[column.group].append(column)
         likely = sorted(
             (group for group in groups.values() if len(group) == len(self._found.joints)),
-            key=lambda group: _COMMANDED_FIRST.index(_commanded(group[0])))
+            key=lambda group: _COMMANDED_FIRST.index(commanded_quantity(group[0])))
         if not likely:
             return
         mapped = self._by_joint(likely[0])
@@ -141,7 +140,7 @@ class _Search:
         ordered, evidence = mapped
         left = '; '.join(_short(group) for group in likely[1:4])
         self._found.quantities['command'] = ordered
-        self._found.commanded = _commanded(ordered[0])
+        self._found.commanded = commanded_quantity(ordered[0])
         self._found.findings.append(Finding(
             'command', _short(ordered), 'no torque was recorded; ' + evidence
             + (f'; not {left}' if left else '')))
@@ -340,8 +339,15 @@ def _may_be_told(column: ColumnName) -> bool:
             column.quantity not in ('time', 'other') or _is_voltage(column.name)))
 
 
-def _commanded(column: ColumnName) -> str:
-    """What a commanded quantity is; empty for positions and where the name does not say."""
+def commanded_quantity(column: ColumnName) -> str:
+    """What a commanded quantity is, by the name of its column or topic.
+
+    Returns:
+        ``velocity``, ``effort``, ``current``, ``voltage`` or ``duty``; empty for positions and
+        where the name does not say.
+    """
+    if _DUTY.intersection(words_of(column.name)):
+        return 'duty'
     if _is_voltage(column.name):
         return 'voltage'
     return column.quantity if column.quantity in _COMMANDED_FIRST else ''

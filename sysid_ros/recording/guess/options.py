@@ -23,6 +23,10 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     'actuator': ('KIND', 'what drives make of commands: position_servo, velocity_servo, current, '
                  'dc_motor or torque'),
     'constants': ('NAME=VALUE,…', 'constants of the drives, as kp=20,kd=0.5'),
+    'command-unit': ('UNIT', 'unit of what drives were told: rad, deg, rad/s, A, mA, V, 1 for a '
+                     'duty cycle, %, …'),
+    'command-scale': ('NUMBER,…', 'rad, rad/s, A, or part of a full duty cycle, of one count of '
+                      'the commands, one or one for each joint'),
     'sought': ('NAME,…', 'those of them that the fit is to find'),
     'position-unit': ('UNIT', 'rad or deg'),
     'position-scale': ('RAD,…', 'radians or metres of one count of the positions, one or one for '
