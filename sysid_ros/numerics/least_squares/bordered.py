@@ -25,6 +25,8 @@ from sysid_ros.numerics.least_squares.damped import DampedStep, deviations_of
 _RANK_TOLERANCE = 1e-7
 # Damping that holds starts which nothing determines, and no others.
 _HOLDING = 1e-24
+# Entries of a matrix for which OpenBLAS stays in one thread (8192 of a rank-one update).
+_ENTRIES = 8000
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,9 +185,24 @@ def _lengths(columns: np.ndarray, along: int | tuple[int, ...] = 0) -> np.ndarra
 
 
 def _triangle(rows: np.ndarray) -> np.ndarray:
-    """Upper triangular factor of rows ``(m, n)``, with as many rows as columns."""
+    """Upper triangular factor of rows ``(m, n)``, with as many rows as columns.
+
+    Tall matrices are factorised by blocks, then what is left of these (TSQR): for blocks of this
+    size BLAS wakes no threads, which on a busy processor wait for each other at every column.
+
+    References:
+        Demmel, Grigori, Hoemmen and Langou 2012.
+    """
+    width = rows.shape[1]
+    block = max(2 * width, _ENTRIES // width)
+    while len(rows) > block:
+        count = -(-len(rows) // block)
+        padded = np.zeros((count * block, width))
+        padded[:len(rows)] = rows
+        factors = np.linalg.qr(padded.reshape(count, block, width), mode='r')
+        rows = np.asarray(factors).reshape(-1, width)
     found = np.linalg.qr(rows, mode='r')
-    return np.concatenate([found, np.zeros((rows.shape[1] - len(found), rows.shape[1]))])
+    return np.concatenate([found, np.zeros((width - len(found), width))])
 
 
 def _least(rows: np.ndarray, right: np.ndarray) -> np.ndarray:

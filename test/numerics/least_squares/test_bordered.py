@@ -31,6 +31,22 @@ def test_eliminated_equations_give_the_step_of_the_dense_ones(rng):
     np.testing.assert_allclose(equations.promised(shared, own), taken, rtol=1e-9)
 
 
+def test_rows_of_any_number_give_the_step_of_the_dense_ones(rng):
+    # From fewer rows than columns to several blocks of blocks.
+    lengths = (3, 40, 1501, 30011)
+    pieces = [rng.normal(size=(length, 4 + 5 + 1)) for length in lengths]
+    bound = np.full(5, np.inf)
+    shared, own = Bordered.of_rows(pieces, 4).step(-bound, bound)
+    dense, first = np.zeros((sum(lengths), 5 + 4 * len(pieces))), 0
+    for p, rows in enumerate(pieces):
+        here, first = slice(first, first + len(rows)), first + len(rows)
+        dense[here, :5], dense[here, 5 + 4 * p:9 + 4 * p] = rows[:, 4:9], rows[:, :4]
+    right = np.concatenate([rows[:, -1] for rows in pieces])
+    expected = np.linalg.lstsq(dense, -right, rcond=None)[0]
+    np.testing.assert_allclose(shared, expected[:5], rtol=1e-8)
+    np.testing.assert_allclose(own[1:].reshape(-1), expected[9:], rtol=1e-8)
+
+
 def test_eliminated_equations_within_bounds_give_the_step_of_the_dense_ones(rng):
     equations, dense, right = bordered(rng)
     upper, lower = rng.uniform(0.0, 0.02, (2, 5)) * [[1.0], [-1.0]]
