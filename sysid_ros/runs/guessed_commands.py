@@ -54,6 +54,7 @@ def describe_commands(guess: SettingsGuess, quantity: str, named: str = '') -> N
     if 'actuators' in guess.robot:
         return
     set_told_unit(guess)
+    _take_counts_of_positions(guess)
     kind = _kind(guess, quantity)
     guess.require_answers()
     assert kind is not None
@@ -69,6 +70,22 @@ def describe_commands(guess: SettingsGuess, quantity: str, named: str = '') -> N
     first, *others = each.values()
     alike = all(one == first for one in others) and len(each) == len(driven_joints(guess.model))
     guess.robot['actuators'] = {'*': first} if alike else each
+
+
+def _take_counts_of_positions(guess: SettingsGuess) -> None:
+    """Scale and offset of the positions for commands that joints follow in the same counts."""
+    counts = {key: value for key, value in guess.section.get('position', {}).items()
+              if key in ('scale', 'offset')}
+    command = guess.section['command']
+    if 'scale' not in counts or {'scale', 'unit'} & set(command):
+        return
+    plain = dict(command)
+    command |= counts
+    found = _followed(guess)
+    if found is not None and found.alike > _FOLLOWS and 1.0 / _ABOUT < found.gain < _ABOUT:
+        guess.note(Finding('command', 'in the counts of the positions', str(found)))
+    else:
+        guess.section['command'] = plain
 
 
 def _kind(guess: SettingsGuess, quantity: str) -> type[ActuatorKind] | None:

@@ -163,6 +163,26 @@ def test_a_unit_that_is_said_goes_before_guesses(arm, recorded, robot, tmp_path)
         initial_settings(robot, file, tmp_path, {'command-unit': 'milliamperes'})
 
 
+def test_commands_in_the_counts_of_the_positions_get_their_scale_and_zero(
+    arm, recorded, robot, tmp_path
+):
+    t, q, _, told = recorded
+    turn, middle = 4096.0 / (2.0 * np.pi), 2048.0
+    file = write_table(tmp_path / 'a.csv', [
+        (['t'], t), *((named(f'{word}_{{}}', arm.joint_names), np.round(middle + turn * values))
+                      for word, values in (('position', q), ('goal', told)))])
+    counts = {'position-scale': str(1.0 / turn), 'position-offset': str(-middle / turn)}
+    _, setup = guessed(robot, file, constants='kp=20', **counts)
+    assert {drive.kind.name for drive in actuators_of(setup).values()} == {'position_servo'}
+    np.testing.assert_allclose(as_read(setup), told, atol=1.0 / turn)
+    # Commands in radians stay what they are.
+    file = write_table(tmp_path / 'a.csv', [
+        (['t'], t), (named('position_{}', arm.joint_names), np.round(middle + turn * q)),
+        (named('goal_{}', arm.joint_names), told)])
+    _, setup = guessed(robot, file, constants='kp=20', **counts)
+    np.testing.assert_allclose(as_read(setup), told, atol=1e-6)
+
+
 @pytest.mark.parametrize('degrees', [False, True])
 def test_velocities_that_joints_follow_are_of_servos(degrees, arm, recorded, robot, tmp_path):
     t = recorded[0]
