@@ -291,7 +291,9 @@ def gain_warnings(rows: RegressionProblem) -> tuple[str, ...]:
         if not each.kind.feedback:
             continue
         slope = float(made @ taken[usable, j]) / float(made @ made)
-        if _DEGREES / _ABOUT < slope < _DEGREES * _ABOUT:
+        # Where friction is most of the torque, its size tells less than the part of the links.
+        if _DEGREES / _ABOUT < slope < _DEGREES * _ABOUT or (
+                factor > _CLEARLY * deviation and 1.0 / _ABOUT < factor * _DEGREES < _ABOUT):
             small.append(name)
         elif factor > max(_TOO_LARGE, _CLEARLY * deviation):
             large[name] = factor
