@@ -37,6 +37,10 @@ class Estimator(Protocol):
 class TrajectoryEstimator(Protocol):
     """Estimator of states together with parameters; fitting keeps no state on its settings."""
 
+    @property
+    def smooths_friction(self) -> bool:
+        """Whether the sign of dry friction has to be smoothed."""
+
     def fit(self, problem: TrajectoryProblem) -> Estimate:
         """Infer the parameters of a problem."""
 

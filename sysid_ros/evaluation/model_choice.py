@@ -2,8 +2,9 @@
 
 For regressions in this order, each step with what those before have chosen: whether stamps jitter
 on arrival, filters, the speed below which rows say more of stiction than of the robot, torques that
-arrive late, drive inertia and springs, and the friction model. For robots under commands how
-sharply dry friction changes its sign. Whatever a settings file says stays.
+arrive late, drive inertia and springs, and the friction model. For states and parameters together
+whether stamps jitter, and filters, by which the fit is judged; dry friction is smoothed. For robots
+under commands how sharply dry friction changes its sign. Whatever a settings file says stays.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from sysid_ros.evaluation.row_choice import choose_minimum_velocity
 from sysid_ros.evaluation.term_choice import choose_terms
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.joint_terms.terms import friction_keys
+from sysid_ros.mechanics.tree.acceleration import jumps
 from sysid_ros.numerics.progress import work
 from sysid_ros.recording.processing.choice import (
     Choice,
@@ -100,9 +102,10 @@ def choose_model(
             alone.
 
     Returns:
-        The choice. Trajectory estimators see the samples themselves: for them it is only of the
-        smoothing of dry friction under commands, or of a friction model that the settings ask to be
-        chosen; where ``automatic`` is false, only of the latter.
+        The choice. Trajectory estimators see the samples themselves: for them it is of the
+        smoothing of dry friction, of stamps and filters, by which they are judged, or of a friction
+        model that the settings ask to be chosen; where ``automatic`` is false, of the first and
+        last.
 
     Raises:
         ConfigurationError: A friction model cannot be chosen as the settings ask.
@@ -114,7 +117,11 @@ def choose_model(
     choice = ModelChoice(measured)
     if settings.automatic and measured.commanded:
         return _smoothing(choice, stop, estimator)
-    if settings.automatic and by_regression:
+    if not by_regression:
+        choice = _smooth_friction(choice, estimator)
+        for step in (_stamps, _filters) if settings.automatic else ():
+            choice = step(choice, stop, estimator)
+    elif settings.automatic:
         for step in (_stamps, _filters, _rows, _delays):
             choice = step(choice, stop, estimator)
         choice = _terms(choice, stop, estimator, handed_over)
@@ -199,6 +206,22 @@ def _terms(
     if found is None or not found[1]:
         return choice
     return _added(choice, measured.with_terms(found[0]), *found[1])
+
+
+def _smooth_friction(choice: ModelChoice, estimator: str | None) -> ModelChoice:
+    """A smoothing of dry friction where simulated motion needs one and settings leave it out."""
+    settings = choice.setup.settings
+    robot, model = settings.robot, choice.measured.model
+    method = settings.fit.build_trajectory(estimator or settings.fit.estimator)
+    if robot is None or not method.smooths_friction or not any(
+            jumps(model, term) for term in model.terms):
+        return choice
+    terms = robot.terms.smoothed()
+    if terms is robot.terms:
+        return choice
+    return _added(choice, choice.measured.with_terms(terms), Choice(
+        'robot.terms.coulomb_smoothing', terms.coulomb_smoothing,
+        'in rad/s or m/s; simulated motion has no derivative where friction jumps'))
 
 
 def _smoothing(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:

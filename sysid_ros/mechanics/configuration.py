@@ -131,9 +131,14 @@ class TermSettings(_keys_of(joint_terms(), TermKeys)):  # type: ignore[misc]
 
         Drives have inertia, whatever the description says of it, and friction has to be smooth.
         """
-        found = {'armature': actuators.names, 'coulomb_smoothing': _SMOOTHING}
-        return self.model_copy(update={
-            key: value for key, value in found.items() if key not in self.model_fields_set})
+        found = {} if 'armature' in self.model_fields_set else {'armature': actuators.names}
+        return self.smoothed().model_copy(update=found)
+
+    def smoothed(self) -> TermSettings:
+        """These settings, with a smoothing of dry friction where left out."""
+        if 'coulomb_smoothing' in self.model_fields_set:
+            return self
+        return self.model_copy(update={'coulomb_smoothing': _SMOOTHING})
 
     @model_validator(mode='wrap')
     @classmethod

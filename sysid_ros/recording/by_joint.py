@@ -9,7 +9,7 @@ from sysid_ros.errors import ConfigurationError, did_you_mean
 
 # Keys of quantities that may be said by joint, and what joints have that are not named.
 _BY_JOINT: Mapping[str, Any] = {
-    'scale': 1.0, 'sign': 1.0, 'offset': 0.0, 'wrapped': False, 'unit': None}
+    'scale': 1.0, 'sign': 1.0, 'offset': 0.0, 'wrapped': False, 'unit': None, 'columns': None}
 
 
 def listed_by_joint(quantity: str, section: Any, joints: Sequence[str]) -> Any:
@@ -42,9 +42,15 @@ def listed_by_joint(quantity: str, section: Any, joints: Sequence[str]) -> Any:
                     'no joint of the recording has this name', where=where, found=repr(name),
                     allowed=', '.join(joints), fix=did_you_mean(str(name), joints))
         missing = [name for name in joints if name not in value]
-        if default is None and missing:
+        if key == 'unit' and missing:
             raise ConfigurationError(
                 'a unit is missing', where=where, found=f'none of {", ".join(missing)}',
                 fix='Name the unit of each joint, or one unit for all')
+        if key == 'columns' and missing and (quantity == 'position' or not value):
+            raise ConfigurationError(
+                f'a column of the {quantity} is missing', where=where,
+                found=f'none of {", ".join(missing)}',
+                fix='Name the column of each joint, or take the joint out of recording.joints'
+                if value else f'Name the column of a joint, or leave {quantity} out')
         listed[key] = [value.get(name, default) for name in joints]
     return listed

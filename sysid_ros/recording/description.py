@@ -79,12 +79,13 @@ class QuantitySettings(StrictSettings):
     transmission when ``side`` is ``motor``, and then gets ``offset`` added. A position that is
     ``wrapped`` is then taken from -π to π. What is one for each joint is a list in the order of
     the joints, or said by their names, as ``scale: {elbow: 0.5}``; joints that are not named have
-    what they have where nothing is said.
+    what they have where nothing is said, and no samples where columns are named.
 
     Attributes:
         file: File name; the recording's ``file`` where left out.
         columns: CSV columns by header name or index, or column indices of an
-            NPZ array; all of them, in order, where left out.
+            NPZ array; all of them, in order, where left out. By joint where some have none, as
+            efforts of ``unpowered`` joints: ``columns: {elbow: tau_2}``.
         prefix: What CSV columns are called before the names of the joints, in place of
             ``columns``.
         array: NPZ array of shape ``(T, n)``.
@@ -101,7 +102,7 @@ class QuantitySettings(StrictSettings):
     """
 
     file: str | None = None
-    columns: tuple[str | int, ...] | None = None
+    columns: tuple[str | int | None, ...] | None = None
     prefix: str | None = None
     array: str | None = None
     unit: str | tuple[str, ...] | None = None
@@ -112,8 +113,8 @@ class QuantitySettings(StrictSettings):
     wrapped: bool | tuple[bool, ...] = False
     time: TimeSettings | None = None
 
-    def columns_of(self, joints: Sequence[str]) -> tuple[str | int, ...] | None:
-        """The columns of the joints; None for all there are."""
+    def columns_of(self, joints: Sequence[str]) -> tuple[str | int | None, ...] | None:
+        """The columns of the joints, None for one without; None for all there are."""
         if self.prefix is None:
             return self.columns
         return tuple(f'{self.prefix}{joint}' for joint in joints)
@@ -281,7 +282,8 @@ def _check_quantity(
     for key in lists:
         value = getattr(settings, key)
         if isinstance(value, tuple):
-            check_length(value, len(recording.joints), f'{quantity}.{key}')
+            check_length(value, len(recording.joints), f'{quantity}.{key}', _by_names(
+                recording, quantity) if key == 'columns' else '')
     if any(abs(sign) != 1 for sign in per_joint(settings.sign, 1)):
         raise ConfigurationError(
             'a sign is not +1 or -1', where=f'{quantity}.sign', found=settings.sign,
@@ -313,6 +315,17 @@ def _check_quantity(
                 allowed=', '.join(UNITS[quantity]), fix=nearest_unit(unit, UNITS[quantity]),
             )
     _check_source(recording, quantity, settings)
+
+
+def _by_names(recording: RecordingSettings, quantity: str) -> str:
+    """What to do where only some joints have a column of a quantity."""
+    if quantity == 'position' or not recording.joints:
+        return ''
+    *others, last = recording.joints
+    line = f'recording: {{{quantity}: {{columns: {{{last}: …}}}}}}'
+    if quantity == 'effort' and others:
+        line += f', and recording: {{unpowered: [{", ".join(others)}]}} for joints nothing drives'
+    return f'; or say by their names which joints have one: {line}'
 
 
 def _check_source(

@@ -231,11 +231,14 @@ def _read_quantity(
     settings: RecordingSettings, quantity: QuantitySettings, name: str, base: Path
 ) -> np.ndarray:
     path = base / (quantity.file or settings.file or '')
+    named = quantity.columns_of(settings.joints)
+    columns = None if named is None else [column for column in named if column is not None]
     if settings.format == 'csv':
-        columns = quantity.columns_of(settings.joints)
         values = read_csv_columns(path, columns, settings.delimiter, settings.decimal)
     else:
-        values = read_npz_array(path, quantity.array or '', quantity.columns)
+        values = read_npz_array(path, quantity.array or '', columns)
+    if named is not None:
+        values = _in_place(values, [column is not None for column in named])
     if values.shape[1] != len(settings.joints):
         raise RecordingError(
             f'the {name} has another number of columns than there are joints', where=str(path),
@@ -243,6 +246,13 @@ def _read_quantity(
             fix=f'Name the columns in recording.{name}.columns',
         )
     return values
+
+
+def _in_place(values: np.ndarray, named: Sequence[bool]) -> np.ndarray:
+    """Samples of the joints that have a column, NaN for the others, shape ``(T, n)``."""
+    placed = np.full((len(values), len(named)), np.nan)
+    placed[:, np.flatnonzero(named)] = values
+    return placed
 
 
 def _read_time(

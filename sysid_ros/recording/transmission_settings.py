@@ -49,17 +49,19 @@ class TransmissionSettings(StrictSettings):
             check_length(row, joints, f'transmission.motor_per_joint[{index}]')
 
 
-def check_length(values: Sequence[object], joints: int, where: str) -> None:
+def check_length(
+    values: Sequence[object], joints: int, where: str, otherwise: str = ''
+) -> None:
     """Refuse a list that has not one value for each of so many joints.
 
     Args:
         values: The list.
         joints: How many joints there are.
         where: What it is called.
+        otherwise: What else to do, after the advice to give one for each.
     """
     if len(values) != joints:
         raise ConfigurationError(
             'a per-joint list has the wrong length', where=where, found=f'{len(values)} values',
             allowed=f'{joints} values, one for each of the joints',
-            fix='Give one value per joint, in the order of recording.joints',
-        )
+            fix=f'Give one value per joint, in the order of recording.joints{otherwise}')

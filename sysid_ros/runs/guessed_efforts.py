@@ -40,21 +40,28 @@ def describe_efforts(guess: SettingsGuess, *, current: bool, named: str) -> None
         RecordingError: No torque was recorded.
     """
     section, told = guess.section, guess.told
-    if section['format'] != 'rosbag' and 'effort' not in section:
+    undriven = set(section.get('unpowered', ()))
+    free = undriven == set(section['joints'])
+    if section['format'] != 'rosbag' and 'effort' not in section and not free:
         guess.note(Question(
             'effort', 'Which columns are the torques of the joints?',
             'no column is called torque, effort, tau or current, and none command, target or '
-            'action (--command names what drives were told instead); if another file has them, '
-            'add recording: {effort: {file: …}} by hand', 'NAME_1,NAME_2,… or FIRST-LAST'))
+            'action (--command names what drives were told instead; --unpowered all says that '
+            'nothing drives the robot); if another file has them, add '
+            'recording: {effort: {file: …}} by hand', 'NAME_1,NAME_2,… or FIRST-LAST'))
     guess.require_answers()
     unit = told.get('effort-unit', named)
     if 'effort-unit' in told:
         section.setdefault('effort', {})['unit'] = unit
         guess.parsed()
         del section['effort']['unit']
-    _leave_out_idle_joints(guess)
+    if not free:
+        _leave_out_idle_joints(guess)
     lock_others(guess)
     setup, dataset = _aligned(guess)
+    if free:
+        guess.note(Finding('unpowered', 'all joints', 'as was said'))
+        return
     if not (dataset.tau[dataset.mask] != 0.0).any():
         raise RecordingError(
             'no torque was recorded', where=str(guess.recording),
@@ -63,7 +70,8 @@ def describe_efforts(guess: SettingsGuess, *, current: bool, named: str) -> None
     _check_order(guess, setup, dataset)
     guess.require_answers()
     found = effort_guess(
-        effort_findings(dataset, setup.model), section['joints'], current=current, named=unit,
+        [one for one in effort_findings(dataset, setup.model, unpowered=undriven)
+         if one.joint not in undriven], section['joints'], current=current, named=unit,
         said='effort-unit' in told, told=told.get('effort-scale', ''),
         size=_size(dataset, setup))
     guess.note(*found.findings, *found.questions)
@@ -89,12 +97,17 @@ def _leave_out_idle_joints(guess: SettingsGuess) -> None:
         return
     kept = [k for k, joint in enumerate(joints) if joint not in idle]
     guess.section['joints'] = [joints[k] for k in kept]
+    if 'unpowered' in guess.section:
+        guess.section['unpowered'] = [
+            joint for joint in guess.section['unpowered'] if joint not in idle]
     for quantity in ('position', 'velocity', 'effort'):
         own = guess.section.get(quantity, {})
         if 'array' in own:
             own.setdefault('columns', list(range(len(joints))))
         for key, value in own.items():
-            if isinstance(value, list):
+            if isinstance(value, dict):
+                own[key] = {joint: value[joint] for joint in value if joint not in idle}
+            elif isinstance(value, list):
                 left = [value[k] for k in kept]
                 own[key] = left if key == 'columns' else one_or_each(left)
     guess.note(Finding('joints', f'{listed(idle)} left out', 'no motion and no effort'))

@@ -22,7 +22,12 @@ from sysid_ros.recording.guess.bag_topics import bag_topics
 from sysid_ros.recording.guess.column_names import is_of_motor
 from sysid_ros.recording.guess.columns import TableColumns, table_columns
 from sysid_ros.recording.guess.evidence import Finding, Question
-from sysid_ros.recording.guess.options import numbers, one_or_each, positive_number
+from sysid_ros.recording.guess.options import (
+    numbers,
+    one_or_each,
+    positive_number,
+    unpowered_joints,
+)
 from sysid_ros.recording.guess.table_head import TableHead, read_head
 from sysid_ros.recording.guess.units import position_guess, time_unit, velocity_unit
 from sysid_ros.recording.recording import Recording
@@ -81,6 +86,10 @@ class GuessedRecording(SettingsGuess):
         stamps = self._add_stamps(head, columns)
         for quantity, own in columns.quantities.items():
             self.section[quantity] = _source(head, [column.column for column in own])
+            if len(own) < len(columns.joints):
+                self._name_columns(quantity, columns)
+        if columns.unpowered:
+            self.section['unpowered'] = [*columns.unpowered]
         raw = _samples(head, columns, 'position')
         self._ask_for_motors(columns)
         self._set_positions([*raw.T], columns.unit_of('position'))
@@ -99,6 +108,12 @@ class GuessedRecording(SettingsGuess):
             self, current=any(
                 one.quantity == 'current' or is_of_motor(one.name) for one in efforts),
             named=columns.unit_of('effort') if efforts else '')
+
+    def _name_columns(self, quantity: str, columns: TableColumns) -> None:
+        """Say by their names which joints have a column of a quantity."""
+        own = self.section[quantity]
+        numbers = own.get('columns', range(len(columns.quantities[quantity])))
+        own['columns'] = dict(zip(columns.joints_of(quantity), numbers, strict=True))
 
     def _describe_bag(self) -> None:
         """Settings of a bag."""
@@ -128,6 +143,9 @@ class GuessedRecording(SettingsGuess):
             self.section['command'] = {'topic': topics.command_topic}
             describe_commands(self, topics.commanded)
             return
+        unpowered = unpowered_joints(self.told, self.section['joints'])
+        if unpowered:
+            self.section['unpowered'] = [*unpowered]
         describe_efforts(self, current=False, named='')
 
     def _check_velocity_of_bag(self, recording: Recording) -> None:

@@ -458,6 +458,40 @@ def test_columns_of_text_are_passed_over(arm, recorded, robot, tmp_path):
     require_read(identification, recorded, arm.joint_names)
 
 
+def test_joints_without_torque_are_asked_about_and_need_none_where_nothing_drives_them(
+        arm, recorded, robot, tmp_path):
+    t, q, _, tau = recorded
+    names = arm.model.robot.joint_names
+    file = write_csv(
+        tmp_path / 'log.csv', ['t', *(f'q_{name}' for name in names), f'tau_{names[1]}'],
+        [t, q, tau[:, 1]])
+    others = ','.join(name for name in names if name != names[1])
+    with pytest.raises(OpenQuestionsError, match=f'Say it: --unpowered {others}'):
+        guessed(robot, file)
+    settings, identification = guessed(robot, file, unpowered=others)
+    section = identification.settings.recording
+    assert section.unpowered == tuple(others.split(','))
+    recording = load_recording(section, identification.base)
+    for k, name in enumerate(names):
+        torque = tau[:, 1] if k == 1 else np.zeros(len(t))
+        np.testing.assert_allclose(
+            recording.channel_of('effort', name).column(name), torque, atol=1e-6)
+    assert not any('unpowered' in str(finding) for finding in settings.findings)
+    with pytest.raises(RecordingError, match=f'--unpowered.*found wrist2.*{names[0]}'):
+        guessed(robot, file, unpowered='wrist2')
+
+
+def test_a_free_swing_needs_no_torque(arm, recorded, robot, tmp_path):
+    t, q, _, _ = recorded
+    names = arm.model.robot.joint_names
+    file = write_csv(tmp_path / 'log.csv', ['t', *(f'q_{name}' for name in names)], [t, q])
+    with pytest.raises(OpenQuestionsError, match='--unpowered all'):
+        guessed(robot, file)
+    _, identification = guessed(robot, file, unpowered='all')
+    assert identification.settings.recording.unpowered == names
+    assert identification.settings.recording.effort is None
+
+
 def test_a_bag_is_mapped_by_name(arm, recorded, robot, tmp_path):
     t, q, v, tau = recorded
     write_bag(tmp_path / 'bag', t, arm.joint_names, q, v, tau)

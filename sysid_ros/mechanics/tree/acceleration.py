@@ -20,7 +20,7 @@ from sysid_ros.errors import ModelError, ParameterError, UnreachableError
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.closures.closure_arrays import closures_of_joints
 from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
-from sysid_ros.mechanics.joint_terms.term import LawTerm
+from sysid_ros.mechanics.joint_terms.term import JointTerm, LawTerm
 from sysid_ros.mechanics.regressor.sample_regressor import ShapedModel, shaped_model
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree.driven_kernels import (
@@ -69,13 +69,24 @@ def require_smooth(model: TorqueModel) -> None:
                 'motion under friction that grows with the load cannot be computed',
                 where=model.robot.name, fix='Leave friction by load out',
             )
-        parts = term.law_columns(model.robot.opened) if isinstance(term, LawTerm) else ()
-        if any(part.law.jumps(part.shape) for part in parts):
+        if jumps(model, term):
             raise ModelError(
                 'dry friction jumps where the velocity changes its sign, and has no derivative',
                 where=model.robot.name, found=f'{type(term).__name__} with coulomb_smoothing 0',
-                fix='Give coulomb_smoothing a number above zero, as 0.01 rad/s',
+                fix='Give coulomb_smoothing a number above zero, in rad/s or m/s: '
+                'robot: {terms: {coulomb_smoothing: 0.02}}',
             )
+
+
+def jumps(model: TorqueModel, term: JointTerm) -> bool:
+    """Whether the torque of a joint term jumps where the velocity changes its sign.
+
+    Args:
+        model: A torque model.
+        term: One of its terms.
+    """
+    parts = term.law_columns(model.robot.opened) if isinstance(term, LawTerm) else ()
+    return any(part.law.jumps(part.shape) for part in parts)
 
 
 def accelerations(

@@ -8,8 +8,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from sysid_ros.errors import RecordingError, did_you_mean, listed
 from sysid_ros.recording.guess.column_names import (
     ColumnName,
@@ -18,16 +16,18 @@ from sysid_ros.recording.guess.column_names import (
     words_of,
 )
 from sysid_ros.recording.guess.evidence import Finding, Question
+from sysid_ros.recording.guess.options import unpowered_joints
+from sysid_ros.recording.guess.stamps import runs, why_not
 from sysid_ros.recording.guess.table_head import TableHead
 from sysid_ros.recording.units import TIME_UNITS
 
 _GRIPPER = frozenset({'finger', 'fingers', 'gripper', 'hand', 'claw', 'jaw'})
-# Part of the rows from which stamps run, and how often a clock may be reset.
-_RUNS, _RESETS = 0.9, 2
 # What commands may be, what drives are told for sure before the others.
 _COMMANDED_FIRST = ('', 'duty', 'voltage', 'current', 'effort', 'velocity')
 _DUTY = frozenset({'pwm', 'duty'})
 _VOLTAGE = _DUTY | {'voltage', 'volt', 'volts'}
+# What joints have that something drives.
+_OF_DRIVES = frozenset({'effort', 'current'})
 _RANGE = re.compile(r'(\d+)\s*-\s*(\d+)')
 
 
@@ -39,8 +39,9 @@ class TableColumns:
         joints: Joints of the robot that were recorded.
         time: Column of the stamps; None where there is none.
         nanoseconds: Column of the nanoseconds where that one has whole seconds.
-        quantities: Columns by quantity, one for each joint, and their unit by name or ''; commands
-            only where no torque was recorded.
+        quantities: Columns by quantity, one for each of its joints, and their unit by name or '';
+            commands only where no torque was recorded.
+        unpowered: Joints that nothing drives, which have no efforts.
         commanded: What names of commands say that they are; see :func:`commanded_quantity`.
         findings: What was guessed.
         questions: What is open.
@@ -50,9 +51,16 @@ class TableColumns:
     time: ColumnName | None = None
     nanoseconds: ColumnName | None = None
     quantities: dict[str, tuple[ColumnName, ...]] = field(default_factory=dict)
+    unpowered: tuple[str, ...] = ()
     commanded: str = ''
     findings: list[Finding] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
+
+    def joints_of(self, quantity: str) -> tuple[str, ...]:
+        """Joints that have a column of a quantity: those that something drives have efforts."""
+        if quantity not in _OF_DRIVES:
+            return self.joints
+        return tuple(joint for joint in self.joints if joint not in self.unpowered)
 
     def unit_of(self, quantity: str) -> str:
         """Unit in the names of a quantity's columns, if all have the same."""
@@ -72,7 +80,8 @@ def table_columns(
         prismatic: Those of them that slide.
         told: Columns and joints that are known, as on the command line: ``joints``, ``time``,
             ``position``, ``velocity``, ``effort``, ``command``; each a list of names separated by
-            commas, ranges of numbers (``1-7``), or patterns (``actual_q_*``).
+            commas, ranges of numbers (``1-7``), or patterns (``actual_q_*``). And joints that are
+            ``unpowered``.
 
     Returns:
         Columns, findings and questions.
@@ -107,16 +116,18 @@ class _Search:
                     'position', 'Which columns are the positions of the joints?'))
             return found
         found.quantities['position'] = position
-        for quantity in ('velocity', 'effort'):
+        found.unpowered = unpowered_joints(self._told, found.joints)
+        driven = found.joints_of('effort')
+        for quantity in ('velocity', 'effort') if driven else ('velocity',):
             columns = self._columns_of(quantity)
             if columns is not None:
                 found.quantities[quantity] = columns
-        if 'effort' not in found.quantities and not any(
+        if driven and 'effort' not in found.quantities and not any(
                 one.option == 'effort' for one in found.questions):
             currents = self._columns_of('current')
             if currents is not None:
                 found.quantities['effort'] = currents
-        if 'effort' not in found.quantities and not found.questions:
+        if driven and 'effort' not in found.quantities and not found.questions:
             self._find_commands()
         return found
 
@@ -152,14 +163,14 @@ class _Search:
         stamps = [
             column for column in self._columns
             if column.quantity == 'time' and column.column in self._head.values]
-        running = [column for column in stamps if _runs(self._head.values[column.column])]
+        running = [column for column in stamps if runs(self._head.values[column.column])]
         if stamps and not running and 'rate' not in self._told:
             if self._find_seconds(stamps):
                 return
             self._found.questions.append(Question(
                 'rate', 'How many rows were recorded in a second?',
                 f'no column that grows from row to row: {_short(stamps)}; '
-                f'{_why_not(stamps[0], self._head.values[stamps[0].column])}', '1000'))
+                f'{why_not(stamps[0], self._head.values[stamps[0].column])}', '1000'))
         if not running:
             return
         stamps = sorted(running, key=lambda column: preference('time', column.stem))
@@ -174,7 +185,7 @@ class _Search:
         values = self._head.values
         for seconds in (column for column in stamps if column.unit == 's'):
             for rest in (column for column in stamps if column.unit == 'ns'):
-                if _runs(values[seconds.column] + TIME_UNITS['ns'] * values[rest.column]):
+                if runs(values[seconds.column] + TIME_UNITS['ns'] * values[rest.column]):
                     self._found.time, self._found.nanoseconds = seconds, rest
                     self._found.findings.append(Finding(
                         'time', f'{seconds.name!r} and {rest.name!r}',
@@ -185,7 +196,7 @@ class _Search:
     def _columns_of(self, quantity: str) -> tuple[ColumnName, ...] | None:
         """Columns of a quantity, one for each joint; None where there are none."""
         if quantity in self._told:
-            columns = self._named(quantity, len(self._found.joints) or None)
+            columns = self._named(quantity, len(self._found.joints_of(quantity)) or None)
             self._take_joints(columns)
             return columns
         groups = self._groups(quantity)
@@ -217,7 +228,7 @@ class _Search:
 
     def _rank(self, quantity: str, group: Sequence[ColumnName]) -> tuple[object, ...]:
         one = group[0]
-        count = min(len(group), len(self._found.joints) or len(self._moving))
+        count = min(len(group), len(self._found.joints_of(quantity)) or len(self._moving))
         return (
             -count, one.role != 'measured', preference(quantity, one.stem),
             len(one.stem))
@@ -226,7 +237,8 @@ class _Search:
         self, group: Sequence[ColumnName]
     ) -> tuple[tuple[ColumnName, ...], str] | None:
         """Columns of a group in the order of the joints, and how they were told apart."""
-        joints = self._found.joints
+        quantity = group[0].quantity
+        joints = self._found.joints_of(quantity)
         by_name = {column.joint: column for column in group if column.joint}
         if len(by_name) == len(group):
             if not joints:
@@ -234,9 +246,7 @@ class _Search:
                     joint for joint in self._moving if joint in by_name)
             missing = [joint for joint in joints if joint not in by_name]
             if missing:
-                self._found.questions.append(self._question(
-                    group[0].quantity, f'No column of {group[0].quantity} names '
-                    f'{listed(missing)}: which are theirs?', group))
+                self._found.questions.append(self._missing(group, missing))
                 return None
             return tuple(by_name[joint] for joint in joints), 'joints by name'
         ordered = sorted(group, key=lambda column: (
@@ -247,7 +257,7 @@ class _Search:
             return None
         if len(ordered) != len(joints):
             self._found.questions.append(self._question(
-                group[0].quantity, f'There are {len(ordered)} columns of {group[0].quantity} for '
+                quantity, f'There are {len(ordered)} columns of {quantity} for '
                 f'{len(joints)} joints: which are theirs?', group))
             return None
         return tuple(ordered), f'in the order of the joints, {joints[0]} first'
@@ -313,6 +323,19 @@ class _Search:
                 fix=did_you_mean(text, self._head.names) or f'Name columns, as --{quantity} 1-6')
         return found
 
+    def _missing(self, group: Sequence[ColumnName], joints: Sequence[str]) -> Question:
+        """A question about joints that no column of a quantity names."""
+        quantity = group[0].quantity
+        if quantity not in _OF_DRIVES:
+            return self._question(
+                quantity, f'No column of {quantity} names {listed(joints)}: which are theirs?',
+                group)
+        return Question(
+            'unpowered',
+            f'No column of {quantity} names {listed(joints)}: does nothing drive them?',
+            f'{_short(group)}; where something does, --effort names the columns of all that are '
+            'driven', ','.join(joints))
+
     def _question(
         self, quantity: str, text: str, *groups: Sequence[ColumnName]
     ) -> Question:
@@ -351,28 +374,6 @@ def commanded_quantity(column: ColumnName) -> str:
     if _is_voltage(column.name):
         return 'voltage'
     return column.quantity if column.quantity in _COMMANDED_FIRST else ''
-
-
-def _runs(stamps: np.ndarray) -> bool:
-    """Whether stamps grow from row to row, nearly everywhere."""
-    stamps = stamps[np.isfinite(stamps)]
-    steps = np.diff(stamps)
-    return bool(
-        len(steps) and np.mean(steps > 0.0) > _RUNS and np.count_nonzero(steps < 0.0) <= _RESETS)
-
-
-def _why_not(column: ColumnName, stamps: np.ndarray) -> str:
-    """What keeps stamps from running, and what to do about it."""
-    name = column.name or f'column {column.column}'
-    steps = np.diff(stamps[np.isfinite(stamps)])
-    back, equal = np.count_nonzero(steps < 0.0), np.count_nonzero(steps == 0.0)
-    if back > _RESETS:
-        return (
-            f'{name} goes back {back} times. If it is a clock, the rows are not in their order: '
-            f'sort them by {name}, or take apart what was put together, in place of an answer')
-    return (
-        f'{name} stays the same at {equal} of {len(steps)} rows. If these rows are copies, remove '
-        'them in place of an answer; a clock that counts coarsely needs one')
 
 
 def _known_joints(text: str, moving: Sequence[str]) -> tuple[str, ...]:

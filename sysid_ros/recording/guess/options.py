@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sysid_ros.errors import RecordingError
+from sysid_ros.errors import RecordingError, did_you_mean
 
 #: What may be known of a recording, by the name of the option of ``sysid init``: placeholder of its
 #: value, and what it is.
@@ -18,6 +18,7 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     'position': ('COLUMNS', "columns of the positions: names, a pattern ('q_*') or numbers (1-7)"),
     'velocity': ('COLUMNS', 'columns of the velocities'),
     'effort': ('COLUMNS', 'columns of the torques, or of the currents'),
+    'unpowered': ('JOINT,…', 'joints that nothing drives, which need no torque; all: a free swing'),
     'command': ('COLUMNS', 'columns, or topic, of what drives were told, where no torque was '
                 'recorded'),
     'actuator': ('KIND', 'what drives make of commands: position_servo, velocity_servo, current, '
@@ -37,6 +38,33 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
                      "joint; 'description': as its masses make it"),
     'topic': ('TOPIC', "topic of a bag's joint states"),
 }
+
+
+#: What is said of joints that nothing drives where that is all of them.
+ALL_JOINTS = 'all'
+
+
+def unpowered_joints(told: Mapping[str, str], joints: Sequence[str]) -> tuple[str, ...]:
+    """Joints of a recording that nothing drives, as the option says them.
+
+    Args:
+        told: What is known, by option.
+        joints: Joints that were recorded.
+
+    Raises:
+        RecordingError: One of them was not recorded.
+    """
+    text = told.get('unpowered', '')
+    if text == ALL_JOINTS:
+        return tuple(joints)
+    said = tuple(filter(None, map(str.strip, text.split(','))))
+    strange = [joint for joint in said if joint not in joints]
+    if strange:
+        raise RecordingError(
+            '--unpowered names no joint that was recorded', found=', '.join(strange),
+            allowed=', '.join((*joints, ALL_JOINTS)), fix=did_you_mean(strange[0], joints)
+            or 'Name joints of the robot whose positions were recorded')
+    return tuple(joint for joint in joints if joint in said)
 
 
 def one_or_each(values: Sequence[Any]) -> Any:

@@ -38,6 +38,32 @@ def test_csv_columns_are_found_by_name_and_by_index(base):
     np.testing.assert_allclose(recording.channel('effort').t, [0.0, 0.1, 0.2])
 
 
+def test_joints_without_a_column_have_no_samples_and_may_be_unpowered(base):
+    described = settings(effort={'columns': {'b': 'tb'}})
+    recording = load_recording(described, base)
+    assert recording.channel_of('effort', 'a') is None
+    np.testing.assert_array_equal(recording.channel_of('effort', 'b').column('b'), [4, 8, 12])
+    free = load_recording(settings(effort={'columns': {'b': 'tb'}}, unpowered=['a']), base)
+    np.testing.assert_array_equal(free.channel_of('effort', 'a').column('a'), np.zeros(3))
+    np.savez(base / 'x.npz', t=[0.0, 0.1], q=np.ones((2, 2)), tau=[3.0, 5.0])
+    archive = load_recording(settings(
+        format='npz', file='x.npz', time={'array': 't'}, position={'array': 'q'},
+        effort={'array': 'tau', 'columns': {'b': 0}}), base)
+    assert archive.channel_of('effort', 'a') is None
+    np.testing.assert_array_equal(archive.channel_of('effort', 'b').column('b'), [3, 5])
+
+
+@pytest.mark.parametrize('changes, words', [
+    ({'position': {'columns': {'a': 'a'}}}, 'a column of the position is missing.*none of b'),
+    ({'effort': {'columns': {}}}, 'a column of the effort is missing.*leave effort out'),
+    ({'effort': {'columns': ['tb']}},
+     r'effort: {columns: {b: …}}}, and recording: {unpowered: \[a\]} for joints nothing drives'),
+])
+def test_columns_of_some_joints_are_refused_with_the_line_that_says_whose(changes, words):
+    with pytest.raises(ConfigurationError, match=words):
+        settings(**changes)
+
+
 def test_the_hash_changes_with_a_byte_of_a_source_file(base):
     before = load_recording(settings(), base).sha256
     (base / 'x.csv').write_text(CSV.replace('12', '13'))
