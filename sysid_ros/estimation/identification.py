@@ -37,7 +37,8 @@ class IdentificationSettings(StrictSettings):
         preset: Name of settings for ``processing`` and ``fit`` that hold where the file says
             nothing, one of :data:`~sysid_ros.estimation.presets.PRESETS`.
         automatic: Whether a fit by regression chooses what ``robot: terms``, ``processing`` and
-            ``fit`` leave open, by the data; otherwise that has the defaults written there.
+            ``fit`` leave open, by the data; otherwise that has the defaults written there. For
+            estimators of states and parameters it is how they are judged: stamps and filters.
         robot: The robot and its joint terms.
         folder: Folder of the recording's files, relative to the settings file.
         recording: What was recorded.

@@ -83,8 +83,11 @@ def initial_settings(
     """
     robot = robot_section(description, folder, loops, xacro_arguments or {})
     guess = GuessedRecording.of(robot, recording, folder, told or {})
-    return InitialSettings(
-        _HEADING, {'robot': guess.robot, 'recording': guess.section}, guess.findings)
+    sections = {'robot': guess.robot, 'recording': guess.section}
+    if set(guess.section.get('unpowered', ())) == set(guess.section['joints']):
+        # Regression needs torques.
+        sections['fit'] = {'estimator': 'shooting'}
+    return InitialSettings(_HEADING, sections, guess.findings)
 
 
 def robot_section(

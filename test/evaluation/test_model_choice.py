@@ -214,10 +214,34 @@ def test_a_recording_too_short_to_choose_from_is_fitted_as_it_is(arm, tmp_path):
     assert 'fit.minimum_velocity' not in chosen(found)
 
 
-def test_estimators_of_states_choose_nothing(arm, tmp_path):
-    plain = written(tmp_path, 'first', arm, arm.recording(3.0, RATE, bits=17))
+def test_estimators_of_states_smooth_dry_friction_and_are_judged_behind_filters(arm, tmp_path):
+    plain = written(tmp_path, 'first', arm, arm.recording(6.0, RATE, bits=13))
     found = study(plain, holdout=0.25, estimator='collocation')
-    assert found.choice.choices == ()
+    assert chosen(found).keys() >= {'robot.terms.coulomb_smoothing', 'processing.position_filter'}
+    assert chosen(found).keys().isdisjoint({'fit.minimum_velocity', 'robot.terms'})
+    terms = found.setup.identification.robot().terms
+    assert terms.coulomb_smoothing == 0.02
+    # Estimates of states see the samples as they are.
+    raw = study(replace(plain, settings=plain.settings.model_copy(update={'automatic': False})),
+                holdout=0.25, estimator='collocation')
+    assert chosen(raw).keys() == {'robot.terms.coulomb_smoothing'}
+    for one, other in zip(
+            found.trajectory.segments, raw.trajectory.segments, strict=True):
+        np.testing.assert_array_equal(one.observations[0].values, other.observations[0].values)
+    # Accelerations of 13 bits are no evidence without a filter.
+    noise = [float(np.std(each.training.torque - each.training.regressor @ (
+        each.training.parameters.values))) for each in (found, raw)]
+    assert noise[0] < 0.7 * noise[1]
+
+
+def test_a_smoothing_that_is_given_and_friction_that_may_jump_stay(arm, tmp_path):
+    sharp = written(tmp_path, 'sharp', arm, arm.recording(3.0, RATE, bits=17), robot={
+        'urdf': 'arm.urdf', 'terms': {'coulomb_friction': 'all', 'coulomb_smoothing': 0.001}})
+    assert 'robot.terms.coulomb_smoothing' not in chosen(
+        study(sharp, holdout=0.25, estimator='shooting'))
+    plain = written(tmp_path, 'plain', arm, arm.recording(3.0, RATE, bits=17))
+    assert 'robot.terms.coulomb_smoothing' not in chosen(
+        study(plain, holdout=0.25, estimator='discrete'))
 
 
 def test_a_model_for_controllers_has_plain_friction(arm, tmp_path):

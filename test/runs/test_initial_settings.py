@@ -471,6 +471,7 @@ def test_joints_without_torque_are_asked_about_and_need_none_where_nothing_drive
     settings, identification = guessed(robot, file, unpowered=others)
     section = identification.settings.recording
     assert section.unpowered == tuple(others.split(','))
+    assert identification.settings.fit.estimator == 'entropic'
     recording = load_recording(section, identification.base)
     for k, name in enumerate(names):
         torque = tau[:, 1] if k == 1 else np.zeros(len(t))
@@ -490,6 +491,7 @@ def test_a_free_swing_needs_no_torque(arm, recorded, robot, tmp_path):
     _, identification = guessed(robot, file, unpowered='all')
     assert identification.settings.recording.unpowered == names
     assert identification.settings.recording.effort is None
+    assert identification.settings.fit.estimator == 'shooting'
 
 
 def test_a_bag_is_mapped_by_name(arm, recorded, robot, tmp_path):
