@@ -19,7 +19,7 @@ from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.bag.long_bag import LongBag
 from sysid_ros.recording.checks.effort_finding import EffortFinding
-from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.dataset import Dataset, same_rate
 from sysid_ros.recording.fingerprint import fingerprints, is_known
 
 
@@ -63,8 +63,8 @@ class Measurements:
             RecordingError: A recording cannot be read or does not fit.
         """
         first = Measurement.read(setup)
-        return cls((first, *(
-            Measurement.read(setup.recording_of(other)).evenly_stamped() for other in others)))
+        return cls(_at_one_rate((first, *(
+            Measurement.read(setup.recording_of(other)).evenly_stamped() for other in others))))
 
     @property
     def setup(self) -> FitSetup:
@@ -182,3 +182,17 @@ class Measurements:
 def _same(first: Dataset, second: Dataset) -> bool:
     """Whether two data sets are one; a file may hold several recordings."""
     return first.sha256 == second.sha256 and np.array_equal(first.q, second.q)
+
+
+def _at_one_rate(parts: tuple[Measurement, ...]) -> tuple[Measurement, ...]:
+    """Recordings with their rows at the rate of the fastest, where settings leave rates open."""
+    fastest = max(parts, key=lambda part: part.dataset.rate).dataset
+    open_rate = all(part.bag is None and part.setup.settings.automatic
+                    and 'rate' not in part.setup.settings.processing.model_fields_set
+                    for part in parts)
+    if not open_rate:
+        return parts
+    return tuple(
+        part if same_rate(part.dataset.rate, fastest.rate) else part.with_processing(
+            part.setup.settings.processing.model_copy(update={'rate': fastest.rate}))
+        for part in parts)

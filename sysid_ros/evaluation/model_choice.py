@@ -3,8 +3,8 @@
 For regressions in this order, each step with what those before have chosen: whether stamps jitter
 on arrival, filters, the speed below which rows say more of stiction than of the robot, torques that
 arrive late, drive inertia and springs, and the friction model. For states and parameters together
-whether stamps jitter, and filters, by which the fit is judged; dry friction is smoothed. For robots
-under commands how sharply dry friction changes its sign. Whatever a settings file says stays.
+whether stamps jitter, and filters, by which the fit is judged; where motion is simulated, under
+torques or commands, how sharply dry friction changes its sign. Whatever a settings file says stays.
 """
 
 from __future__ import annotations
@@ -115,12 +115,16 @@ def choose_model(
     settings = measured.setup.settings
     by_regression = (estimator or settings.fit.estimator) not in TRAJECTORY_ESTIMATORS
     choice = ModelChoice(measured)
+    open_smoothing = settings.robot is not None and (
+        'coulomb_smoothing' not in settings.robot.terms.model_fields_set)
     if settings.automatic and measured.commanded:
-        return _smoothing(choice, stop, estimator)
+        return _smoothing(choice, stop, estimator) if open_smoothing else choice
     if not by_regression:
         choice = _smooth_friction(choice, estimator)
         for step in (_stamps, _filters) if settings.automatic else ():
             choice = step(choice, stop, estimator)
+        if settings.automatic and open_smoothing:
+            choice = _smoothing(choice, stop, estimator)
     elif settings.automatic:
         for step in (_stamps, _filters, _rows, _delays):
             choice = step(choice, stop, estimator)
@@ -237,7 +241,10 @@ def _smoothing(choice: ModelChoice, stop: float, estimator: str | None) -> Model
         choose_smoothing(measured, stop, method), ()))
     if found is None:
         return choice
-    return replace(_added(choice, found.measured, found.choice), values=found.values)
+    others = tuple(each for each in choice.choices if each.key != found.choice.key)
+    return replace(
+        _added(replace(choice, choices=others), found.measured, found.choice),
+        values=found.values if measured.commanded else None)
 
 
 def _friction(

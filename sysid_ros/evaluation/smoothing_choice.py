@@ -1,4 +1,4 @@
-r"""How sharply dry friction changes its sign, told by the motion of robots under commands.
+r"""How sharply dry friction changes its sign, told by the motion that simulations fit.
 
 Simulated motion needs a sign that is smoothed over a velocity :math:`v_0`. A wide one is easy to
 search with and biases what is found, since friction of real drives, and that of simulators, is
@@ -56,20 +56,20 @@ def choose_smoothing(
     """Halve the smoothing of dry friction as long as the likelihood gains.
 
     Args:
-        measured: The recordings, with commands of actuators.
+        measured: The recordings, with friction that is smooth enough to be searched with.
         stop: Where the data to fit ends, as a fraction of each recording; some seconds in the
             middle of it are looked at.
         estimator: What simulates them.
 
     Returns:
-        None where settings say the smoothing, there is no dry friction, or no fit converges.
+        None where there is no dry friction, or no fit converges.
 
     Raises:
         EstimationError: Motion cannot be simulated from the first guess.
     """
     robot = measured.setup.settings.robot
     width = largest_smoothing(measured.model)
-    if robot is None or _KEY in robot.terms.model_fields_set or width == 0.0:
+    if robot is None or width == 0.0:
         return None
     problem = estimator.prepared(measured.trajectory_problem(*_middle(measured, stop)))
     found = estimator.solve(problem)

@@ -220,6 +220,11 @@ class Dataset:
                 )
 
 
+def same_rate(rate: float, other: float) -> bool:
+    """Whether two rates in [Hz] differ by no more than clocks do."""
+    return abs(rate - other) <= _SAME_RATE * other
+
+
 def _require_alike(datasets: Sequence[Dataset]) -> None:
     first = datasets[0]
     for part in datasets[1:]:
@@ -227,7 +232,7 @@ def _require_alike(datasets: Sequence[Dataset]) -> None:
             raise RecordingError(
                 'the recordings are of different joints', where=part.source,
                 found=', '.join(part.joint_names), allowed=', '.join(first.joint_names))
-        if abs(part.rate - first.rate) > _SAME_RATE * first.rate:
+        if not same_rate(part.rate, first.rate):
             raise RecordingError(
                 'recordings of different rates cannot make up one set of rows', where=part.source,
                 found=f'{part.rate:.6g} Hz', allowed=f'{first.rate:.6g} Hz, as in {first.source}',

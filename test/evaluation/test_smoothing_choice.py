@@ -1,4 +1,4 @@
-"""How sharply dry friction changes its sign is chosen by the motion of robots under commands."""
+"""How sharply dry friction changes its sign is chosen by the motion that simulations fit."""
 
 from __future__ import annotations
 
@@ -60,6 +60,47 @@ def study_of(folder, smoothing, **terms):
             'position': {'prefix': 'q_'}, 'command': {'prefix': 'u_'}}}))
     return Study.load(
         FitSetup.load(folder / 'settings.yaml'), holdout=0.2, estimator='shooting')
+
+
+def driven_study(folder, smoothing, estimator):
+    """The study of such a pendulum, its friction smoothed so, under measured torques."""
+    (folder / 'pendulum.xml').write_text(PENDULUM)
+    robot = RobotModel.from_description(folder / 'pendulum.xml')
+    model = TorqueModel(robot, [ViscousFriction(), CoulombFriction(smoothing=smoothing), Armature()])
+    values = model.parameters.prior.copy()
+    for field, value in TRUTH.items():
+        values[model.parameters.index(f'hinge.{field}')] = value
+    t = np.arange(round(SECONDS / STEP) + 1) * STEP
+    torque = 0.9 * np.sin(2.0 * np.pi * (0.4 * t + 0.06 * t**2))[:, None]
+    motion = Simulator(model, np.zeros(0, dtype=int), False, 100).run(values, [
+        InputTrajectory(np.zeros((2, 1)), torque, STEP)])[0]
+    read = motion.states[:, 0] + np.random.default_rng(0).normal(0.0, NOISE, (len(t), 1))
+    np.savetxt(folder / 'data.csv', np.column_stack([t, read, torque]), delimiter=',', comments='',
+               header='t,q_hinge,tau_hinge')
+    (folder / 'settings.yaml').write_text(yaml.safe_dump({
+        'robot': {'description': 'pendulum.xml', 'terms': {'torque_offset': []}},
+        'recording': {
+            'format': 'csv', 'file': 'data.csv', 'joints': ['hinge'], 'time': {'column': 't'},
+            'position': {'prefix': 'q_'}, 'effort': {'prefix': 'tau_'}}}))
+    return Study.load(FitSetup.load(folder / 'settings.yaml'), holdout=0.2, estimator=estimator)
+
+
+@pytest.mark.parametrize('truth, estimator, least, most', [
+    (SHARP, 'shooting', 1e-3, 0.25 * DEFAULT), (DEFAULT, 'shooting', DEFAULT, DEFAULT),
+    (SHARP, 'collocation', DEFAULT, DEFAULT)])
+def test_under_torques_shooting_chooses_too_and_all_others_take_the_first_guess(
+        tmp_path, truth, estimator, least, most):
+    study = driven_study(tmp_path, truth, estimator)
+    chosen = [choice.value for choice in study.choice.choices
+              if choice.key == 'robot.terms.coulomb_smoothing']
+    assert len(chosen) == 1 and least <= chosen[0] <= most
+    assert study.setup.settings.robot.terms.coulomb_smoothing == chosen[0]
+    # A fit begins where a regression leads to, whatever the choice has found.
+    assert not study.trajectory.near
+    estimate = study.fit(estimator).estimate
+    assert estimate.status.ok
+    error = abs(estimate.parameters['hinge.coulomb_friction'] / TRUTH['coulomb_friction'] - 1.0)
+    assert error < (0.05 if estimator == 'collocation' else 0.01)
 
 
 def test_sharp_friction_is_fitted_with_a_sharp_sign_and_found_without_bias(tmp_path):

@@ -44,7 +44,7 @@ def with_smoother_friction(
 
 
 def smooth_to_begin_with(problem: TrajectoryProblem) -> TrajectoryProblem | None:
-    """The problem of an actuated robot with friction smooth enough to begin a search with.
+    """The problem with friction smooth enough to begin a search with.
 
     Args:
         problem: The problem.
@@ -53,6 +53,6 @@ def smooth_to_begin_with(problem: TrajectoryProblem) -> TrajectoryProblem | None
         None where its own friction is as smooth as that.
     """
     width = largest_smoothing(problem.model)
-    if problem.actuated is None or not 0.0 < width < _SMOOTH:
+    if not 0.0 < width < _SMOOTH:
         return None
     return with_smoother_friction(problem, _SMOOTH / width)
