@@ -185,14 +185,22 @@ def _same(first: Dataset, second: Dataset) -> bool:
 
 
 def _at_one_rate(parts: tuple[Measurement, ...]) -> tuple[Measurement, ...]:
-    """Recordings with their rows at the rate of the fastest, where settings leave rates open."""
-    fastest = max(parts, key=lambda part: part.dataset.rate).dataset
-    open_rate = all(part.bag is None and part.setup.settings.automatic
-                    and 'rate' not in part.setup.settings.processing.model_fields_set
-                    for part in parts)
-    if not open_rate:
-        return parts
+    """Recordings with their rows at one rate, where settings leave it open.
+
+    That of the fastest; or, where settings give the rate of some, or leave nothing to be chosen, as
+    those of a run that is repeated, the fastest of these.
+    """
+    rates = [part.dataset.rate for part in parts]
+    left_open = [_leaves_rate_open(part) for part in parts]
+    given = [rate for rate, is_open in zip(rates, left_open, strict=True) if not is_open]
+    rate = max(given or rates)
     return tuple(
-        part if same_rate(part.dataset.rate, fastest.rate) else part.with_processing(
-            part.setup.settings.processing.model_copy(update={'rate': fastest.rate}))
-        for part in parts)
+        part.with_processing(part.setup.settings.processing.model_copy(update={'rate': rate}))
+        if is_open and not same_rate(part.dataset.rate, rate) else part
+        for part, is_open in zip(parts, left_open, strict=True))
+
+
+def _leaves_rate_open(part: Measurement) -> bool:
+    settings = part.setup.settings
+    return (part.bag is None and settings.automatic
+            and 'rate' not in settings.processing.model_fields_set)

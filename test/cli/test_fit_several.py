@@ -139,20 +139,22 @@ def test_bags_are_fitted_together_by_the_settings_that_name_their_robot(folder, 
     assert (np.abs(values - TRUTH) < 4.0 * deviations).all()
 
 
-def test_recordings_of_different_rates_go_together_once_they_are_resampled(
-    folder, tmp_path, capsys
-):
-    assert fit(folder, tmp_path / 'run', 'first.yaml', 'three.yaml') == ExitCode.BAD_INPUT
-    assert 'processing.rate' in capsys.readouterr().err
-    for name in ('first', 'three'):
-        text = (folder / f'{name}.yaml').read_text().replace(
-            'processing:', 'processing:\n  rate: 100.0')
-        (folder / f'{name}_at_100.yaml').write_text(text)
-    code = fit(folder, tmp_path / 'run', 'first_at_100.yaml', 'three_at_100.yaml', '--holdout',
-               '0.3')
+def test_recordings_of_different_rates_have_rows_at_the_fastest(folder, tmp_path, capsys):
+    code = fit(folder, tmp_path / 'run', 'first.yaml', 'three.yaml', '--holdout', '0.3')
     assert code == ExitCode.OK
     values, deviations, _ = fitted(tmp_path / 'run')
     assert (np.abs(values - TRUTH) < 4.0 * deviations).all()
+    # Again from its folder, whose settings leave nothing to be chosen.
+    kept = [str(tmp_path / 'run' / name) for name in ('settings.yaml', 'settings_2.yaml')]
+    assert fit(folder, tmp_path / 'again', *kept, '--holdout', '0.3') == ExitCode.OK
+    np.testing.assert_array_equal(fitted(tmp_path / 'again')[0], values)
+    for name in ('first', 'three'):
+        text = (folder / f'{name}.yaml').read_text()
+        (folder / f'{name}_plain.yaml').write_text(f'automatic: false\n{text}')
+    capsys.readouterr()
+    code = fit(folder, tmp_path / 'other', 'first_plain.yaml', 'three_plain.yaml')
+    assert code == ExitCode.BAD_INPUT
+    assert 'processing.rate' in capsys.readouterr().err
 
 
 def test_a_recording_that_was_fitted_with_others_is_not_unseen(folder, tmp_path, capsys):
