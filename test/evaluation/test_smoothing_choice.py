@@ -66,7 +66,8 @@ def driven_study(folder, smoothing, estimator):
     """The study of such a pendulum, its friction smoothed so, under measured torques."""
     (folder / 'pendulum.xml').write_text(PENDULUM)
     robot = RobotModel.from_description(folder / 'pendulum.xml')
-    model = TorqueModel(robot, [ViscousFriction(), CoulombFriction(smoothing=smoothing), Armature()])
+    terms = [ViscousFriction(), CoulombFriction(smoothing=smoothing), Armature()]
+    model = TorqueModel(robot, terms)
     values = model.parameters.prior.copy()
     for field, value in TRUTH.items():
         values[model.parameters.index(f'hinge.{field}')] = value
