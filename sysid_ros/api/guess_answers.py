@@ -43,8 +43,8 @@ def as_keyword(error: OpenQuestionsError, file: Path) -> RecordingError:
     first = error.questions[0]
     keyword = first.option.replace('-', '_')
     fix = f'Say it: {keyword}={first.example}'
-    if first.option == 'joints':
-        fix = f'Say it: joints={first.example.split(",")}'
+    if first.option in ('joints', 'unpowered'):
+        fix = f'Say it: {keyword}={first.example.split(",")}'
     elif first.option not in _ANSWERS:
         fix = "Name the columns: time='…', position=[…], effort=[…]"
     elif ',' in first.example:

@@ -1,5 +1,7 @@
 """Files of which nothing is said: columns and units are guessed, or asked for by keyword."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import yaml
@@ -7,6 +9,8 @@ import yaml
 import sysid_ros as si
 from support import drivers
 from support.drivers import driver, named, write_states, write_table
+from sysid_ros.api.guess_answers import as_keyword
+from sysid_ros.recording.guess.evidence import OpenQuestionsError, Question
 
 OWN = driver(drivers.SERVOS, ('gripper',))
 PLAIN = driver(drivers.SERVOS)
@@ -60,6 +64,12 @@ def test_what_is_open_is_said_with_its_keyword(folder, measured):
         si.Recording.from_csv(file).guessed({'urdf': 'plain.urdf'})
     guessed = si.Recording.from_csv(file, rate=125).guessed({'urdf': 'plain.urdf'})
     assert guessed.section['time'] == {'rate': 125.0}
+
+
+def test_joints_that_nothing_drives_are_asked_for_with_their_names():
+    question = Question('unpowered', 'Does nothing drive them?', 'tau_1', 'upper,lower')
+    error = as_keyword(OpenQuestionsError([question], 'log.csv'), Path('log.csv'))
+    assert "Say it: unpowered=['upper', 'lower']" in str(error)
 
 
 def test_keys_of_the_section_leave_nothing_to_a_guess(folder):
