@@ -39,8 +39,7 @@ class TableColumns:
         joints: Joints of the robot that were recorded.
         time: Column of the stamps; None where there is none.
         nanoseconds: Column of the nanoseconds where that one has whole seconds.
-        quantities: Columns by quantity, one for each of its joints, and their unit by name or '';
-            commands only where no torque was recorded.
+        quantities: Columns by quantity, one for each joint; commands only without any torque.
         unpowered: Joints that nothing drives, which have no efforts.
         commanded: What names of commands say that they are; see :func:`commanded_quantity`.
         findings: What was guessed.
