@@ -25,6 +25,7 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.files import load_excitation, load_motion_csv, motion_csv_joints
 from sysid_ros.excitation.safety.verification import resampled
+from sysid_ros.mechanics.actuators.actuators import DELAY
 from sysid_ros.recording.bag.write import write_bag
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.report.tables import percent, table
@@ -149,9 +150,13 @@ def _compare(options: argparse.Namespace) -> ExitCode:
     folder = RunFolder.open(options.compare)
     setup = folder.setup()
     with stage('Reading the recording and drawing the truth again'):
-        hidden = _hidden(options, setup.model.robot.joint_names)
-        compared = TruthComparison.of(hidden, Measurement.read(setup), folder.estimate())
+        hidden, estimate = _hidden(options, setup.model.robot.joint_names), folder.estimate()
+        compared = TruthComparison.of(hidden, Measurement.read(setup), estimate)
     print(f'{_tolerances(hidden)}\n\n{_comparison(compared)}')
+    if DELAY in estimate.parameters:
+        width = estimate.intervals()['noise'].get(DELAY, 0.0)
+        print(f'\nCommands take effect {1e3 * hidden.delay:.0f} ms late; identified: '
+              f'{1e3 * estimate.parameters[DELAY]:.3g} ± {1e3 * width:.1g} ms')
     return ExitCode.OK
 
 

@@ -28,7 +28,7 @@ DRY, VISCOUS, ARMATURE, STRIBECK = 0.15, 0.08, 0.2, 0.3
 #: Of the sensors: noise of torques in parts of their usual size, and steps of encoders per turn or
 #: metre.
 NOISE, STEPS = 0.01, 2**17
-#: How late commands take effect in [s], at least and at most.
+#: How late commands take effect in [s], at least and at most; in whole milliseconds.
 DELAY = (0.002, 0.012)
 _SAMPLES = 200
 
@@ -72,7 +72,7 @@ class HiddenRobot:
             viscous=_friction(robot, 'damping', VISCOUS * torque, viscous),
             coulomb=_friction(robot, 'friction', DRY * torque, dry),
             armature=armature), inertia + armature, NOISE * torque,
-            _random(seed, 'drives', 'delay').uniform(*DELAY), seed)
+            round(_random(seed, 'drives', 'delay').uniform(*DELAY), 3), seed)
 
 
 def _bodies(robot: RobotModel, seed: int) -> dict[str, BodyDeviation]:

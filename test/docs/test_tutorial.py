@@ -122,4 +122,6 @@ def test_drives_without_torque_sensors_are_found_by_the_tutorial(tmp_path, monke
                 "'>>'", '>>')], check=True)
     described, identified = errors_of_torques(said['--compare']).T
     assert len(described) == 2 and (identified < 0.3 * described).all()
+    late, found = re.findall(r'([\d.]+) ms late; identified: ([\d.]+)', said['--compare'])[0]
+    assert abs(float(found) - float(late)) < 0.5
     assert (tmp_path / 'leg.xml').exists()
