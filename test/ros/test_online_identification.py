@@ -103,8 +103,9 @@ def test_what_cannot_be_told_of_a_payload_is_refused(setup):
     assert 'the parameter history' in long.message
     # As much motion as is asked about has to be heard first.
     setup.ros.spin(5.0)
+    setup.ros.wait(lambda: payload(setup, duration=3.0).code != ResultCode.BAD_DATA)
     foreign = payload(setup, duration=3.0, link='wing')
-    assert (foreign.success, foreign.code) == (False, ResultCode.INVALID_REQUEST)
+    assert (foreign.success, foreign.code) == (False, ResultCode.INVALID_REQUEST), foreign.message
     assert 'no such moving link' in foreign.message
     assert setup.statuses[-1].online == ''
 
