@@ -194,13 +194,13 @@ def _triangle(rows: np.ndarray) -> np.ndarray:
         Demmel, Grigori, Hoemmen and Langou 2012.
     """
     width = rows.shape[1]
-    block = max(2 * width, _ENTRIES // width)
+    block = max(2 * width, _ENTRIES // max(width, 1))
     while len(rows) > block:
         count = -(-len(rows) // block)
         padded = np.zeros((count * block, width))
         padded[:len(rows)] = rows
         factors = np.linalg.qr(padded.reshape(count, block, width), mode='r')
-        rows = np.asarray(factors).reshape(-1, width)
+        rows = np.asarray(factors).reshape(count * width, width)
     found = np.linalg.qr(rows, mode='r')
     return np.concatenate([found, np.zeros((width - len(found), width))])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from sysid_ros.numerics.least_squares.bordered import Bordered
+from sysid_ros.numerics.least_squares.bordered import Bordered, _triangle
 
 
 def bordered(rng, pieces=3, starts=4, shared=5):
@@ -117,3 +117,7 @@ def test_a_start_that_nothing_tells_and_a_piece_of_few_rows_leave_all_else_as_it
     found, start = alone.step(np.zeros(0), np.zeros(0))
     np.testing.assert_allclose(start[0], expected, rtol=1e-9)
     assert found.shape == (0,) and alone.damped_step(0.1, found, found).deviations == 0.0
+
+
+def test_the_factor_of_rows_without_columns_is_empty():
+    assert _triangle(np.zeros((9000, 0))).shape == (0, 0)
