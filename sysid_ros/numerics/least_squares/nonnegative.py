@@ -36,4 +36,5 @@ def nonnegative_least_squares(matrix: np.ndarray, target: np.ndarray) -> np.ndar
     if not found.success:
         raise EstimationError(
             'non-negative least squares did not end', found=f'{most} exchanges of the active set')
-    return np.asarray(found.x)
+    # What is on its bound may be there but for a last bit.
+    return np.maximum(found.x, 0.0)

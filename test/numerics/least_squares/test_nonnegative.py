@@ -23,6 +23,10 @@ def drawn(rng):
     return matrix, rng.normal(size=rows)
 
 
+def endless(*_, **__):
+    raise RuntimeError('too many iterations')
+
+
 def test_the_minimum_is_found(draws):
     for number, rng in draws.numbered(50):
         matrix, target = drawn(rng)
@@ -31,14 +35,23 @@ def test_the_minimum_is_found(draws):
 
 
 def test_the_minimum_is_found_where_the_active_set_of_scipy_does_not_end(draws, monkeypatch):
-    def endless(*_, **__):
-        raise RuntimeError('too many iterations')
-
     monkeypatch.setattr(nonnegative, 'nnls', endless)
     for number, rng in draws.numbered(50):
         matrix, target = drawn(rng)
         with draws.saved_on_failure(number, matrix=matrix, target=target):
             assert is_optimal(matrix, target, nonnegative_least_squares(matrix, target))
+
+
+def test_what_is_on_its_bound_but_for_a_last_bit_is_not_negative(monkeypatch):
+    almost = OptimizeResult(success=True, x=np.array([-2.8e-17, 1.0, 1.0]))
+    monkeypatch.setattr(nonnegative, 'nnls', endless)
+    monkeypatch.setattr(nonnegative, 'lsq_linear', lambda *_, **__: almost)
+    np.testing.assert_array_equal(
+        nonnegative_least_squares(np.eye(3), np.array([0.0, 1.0, 1.0])), [0.0, 1.0, 1.0])
+
+
+def test_an_active_set_that_goes_in_circles_is_told(monkeypatch):
+    monkeypatch.setattr(nonnegative, 'nnls', endless)
     monkeypatch.setattr(
         nonnegative, 'lsq_linear', lambda *_, **__: OptimizeResult(success=False, x=np.ones(3)))
     with pytest.raises(EstimationError, match='did not end'):
