@@ -115,16 +115,14 @@ def choose_model(
     settings = measured.setup.settings
     by_regression = (estimator or settings.fit.estimator) not in TRAJECTORY_ESTIMATORS
     choice = ModelChoice(measured)
-    open_smoothing = settings.robot is not None and (
-        'coulomb_smoothing' not in settings.robot.terms.model_fields_set)
     if settings.automatic and measured.commanded:
-        return _smoothing(choice, stop, estimator) if open_smoothing else choice
+        return _dry_friction(choice, settings, stop, estimator)
     if not by_regression:
         choice = _smooth_friction(choice, estimator)
         for step in (_stamps, _filters) if settings.automatic else ():
             choice = step(choice, stop, estimator)
-        if settings.automatic and open_smoothing:
-            choice = _smoothing(choice, stop, estimator)
+        if settings.automatic:
+            choice = _dry_friction(choice, settings, stop, estimator)
     elif settings.automatic:
         for step in (_stamps, _filters, _rows, _delays):
             choice = step(choice, stop, estimator)
@@ -228,23 +226,48 @@ def _smooth_friction(choice: ModelChoice, estimator: str | None) -> ModelChoice:
         'in rad/s or m/s; simulated motion has no derivative where friction jumps'))
 
 
-def _smoothing(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
+def _dry_friction(
+    choice: ModelChoice, settings: IdentificationSettings, stop: float, estimator: str | None
+) -> ModelChoice:
+    """Sharpness and laws of dry friction that shooting simulates, where settings leave them open.
+
+    Args:
+        choice: What was chosen before.
+        settings: Those of the file.
+        stop: Where the data to fit ends.
+        estimator: Estimator to use in place of the one in the settings.
+    """
     # Compiled simulations, which no fit by regression needs.
     from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
-    from sysid_ros.evaluation.smoothing_choice import choose_smoothing
+    from sysid_ros.evaluation.dry_friction_choice import SHARPNESS, choose_dry_friction
 
-    measured, fit = choice.measured, choice.setup.settings.fit
+    measured, fit = choice.measured, settings.fit
     method = fit.build_trajectory(estimator or fit.estimator)
-    if not isinstance(method, ShootingEstimator):
+    is_open = {
+        SHARPNESS: settings.robot is not None
+        and SHARPNESS not in settings.robot.terms.model_fields_set,
+        'laws': not _says_friction(settings)}
+    if not isinstance(method, ShootingEstimator) or not any(is_open.values()):
         return choice
-    choice, found = _attempted(choice, 'the smoothing of dry friction', lambda: (
-        choose_smoothing(measured, stop, method), ()))
+    choice, found = _attempted(choice, 'dry friction', lambda: (choose_dry_friction(
+        measured, stop, method, is_open[SHARPNESS], is_open['laws']), ()))
     if found is None:
         return choice
-    others = tuple(each for each in choice.choices if each.key != found.choice.key)
+    again = {each.key for each in found.choices}
+    others = tuple(each for each in choice.choices if each.key not in again)
     return replace(
-        _added(replace(choice, choices=others), found.measured, found.choice),
+        _added(replace(choice, choices=others), found.measured, *found.choices),
         values=found.values if measured.commanded else None)
+
+
+def _says_friction(settings: IdentificationSettings) -> bool:
+    """Whether settings say what friction joints have, or how that is to be chosen.
+
+    Who sets one of the keys that say it sets all.
+    """
+    keys = friction_keys() | {'drive_gain'}
+    return 'friction_selection' in settings.fit.model_fields_set or (
+        settings.robot is not None and bool(settings.robot.terms.model_fields_set & keys))
 
 
 def _friction(
@@ -252,12 +275,8 @@ def _friction(
     default: FrictionSelection | None,
 ) -> ModelChoice:
     """The friction model, where the settings as they were ask for that or leave it open."""
-    asked, robot = settings.fit.friction_selection, settings.robot
-    # Keys that say what friction a joint has: who sets one of them sets all.
-    friction = friction_keys() | {'drive_gain'}
-    given = 'friction_selection' in settings.fit.model_fields_set or (
-        robot is not None and robot.terms.model_fields_set & friction)
-    if asked is None and (given or default is None):
+    asked = settings.fit.friction_selection
+    if asked is None and (_says_friction(settings) or default is None):
         return choice
     measured = _each(
         choice.measured, lambda i: i.with_fit(friction_selection=asked or default))

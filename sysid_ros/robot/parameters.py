@@ -155,6 +155,19 @@ class ParameterSet:
             return replace(self, values=np.array(vector, dtype=object))
         return replace(self, values=values)
 
+    def updated(self, other: ParameterSet) -> ParameterSet:
+        """The set with what another says of the parameters that both have.
+
+        Args:
+            other: A set with any parameters.
+        """
+        mine, theirs = (
+            [one.index(name) for name in self.names if name in other] for one in (self, other))
+        changed = {field: getattr(self, field).copy() for field in _ARRAYS}
+        for field, array in changed.items():
+            array[mine] = getattr(other, field)[theirs]
+        return replace(self, **changed)
+
     def fixed(self, *patterns: str) -> ParameterSet:
         """The parameter set with every parameter that matches a pattern fixed at its value.
 

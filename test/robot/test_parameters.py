@@ -47,6 +47,20 @@ def test_only_the_mass_of_the_inertial_parameters_is_bounded(parameters):
     assert not parameters.free[21]
 
 
+def test_a_set_takes_from_another_what_both_have(parameters):
+    known = ParameterSet.of([
+        Parameter('wrist.armature', 'kg·m²', prior=0.1),
+        Parameter('elbow.torque_offset', 'N·m', prior=1.0, lower=-2.0, upper=2.0),
+    ]).with_values([0.2, 1.5])
+    updated = parameters.updated(known)
+    assert updated.names == parameters.names
+    assert updated['elbow.torque_offset'] == 1.5
+    last = [array[-1] for array in (updated.prior, updated.lower, updated.upper, updated.free)]
+    assert last == [1.0, -2.0, 2.0, True]
+    np.testing.assert_array_equal(updated.values[:-1], parameters.values[:-1])
+    assert not parameters.free[-1]
+
+
 def test_bodies_and_their_slices_are_found_by_name(parameters):
     assert parameters.bodies == ('upper', 'lower')
     assert parameters.body_slice('lower') == slice(10, 20)

@@ -47,6 +47,8 @@ _FIRST, _FREE = 1e-3, 1e-2
 _FEW = 6
 # Residuals below this part of the measured values, in root mean square, are rounding.
 _EXACT = 1e-13
+# Sum of squares from which on motion, or its derivatives, ran away: products of more overflow.
+_RUNAWAY = 1e200
 
 
 @dataclass(frozen=True)
@@ -337,8 +339,9 @@ class _Segments:
 
 
 def _is_finite(motion: SimulatedMotion) -> bool:
-    """Whether neither a motion nor its derivatives ran away."""
-    return bool(np.isfinite(motion.states).all() and np.isfinite(motion.slopes).all())
+    """Whether neither a motion nor its derivatives ran away, nor their squares would."""
+    return all(
+        float(np.vdot(part, part)) < _RUNAWAY for part in (motion.states, motion.slopes))
 
 
 def _rows(parts: Sequence[Residuals], width: int) -> np.ndarray:

@@ -133,6 +133,14 @@ class StribeckFriction(ShapedFriction):
         given = {} if self.identify_exponent else {'stribeck_exponent': self.exponent}
         return given if self.smoothing is None else given | {SMOOTHING.field: self.smoothing}
 
+    @property
+    def _own_shapes(self) -> list[ShapeParameter]:
+        """As for all; a decay within twice the width of the sign is the sign's, and only stiff."""
+        least = 2.0 * (self.smoothing or 0.0)
+        return [
+            one._replace(prior=max(one.prior, least), lower=max(one.lower, least))
+            if one.is_velocity else one for one in super()._own_shapes]
+
     def sharpened(self) -> Self:
         """The term with the sign itself, whether its smoothing is given or identified."""
         term = super().sharpened()

@@ -15,9 +15,13 @@ from sysid_ros.estimation.trajectory.local_motion import local_state
 from sysid_ros.estimation.trajectory.pieces import cut
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
-from sysid_ros.estimation.trajectory.shooting import Shooting
+from sysid_ros.estimation.trajectory.shooting import Shooting, _is_finite
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
-from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
+from sysid_ros.mechanics.integrators.sensitivity import (
+    InputTrajectory,
+    SimulatedMotion,
+    Simulator,
+)
 from sysid_ros.mechanics.integrators.variational.simulator import VariationalSimulator
 from sysid_ros.mechanics.joint_terms.terms import CoulombFriction, StribeckFriction, ViscousFriction
 from sysid_ros.mechanics.torque_model import TorqueModel
@@ -318,6 +322,14 @@ def test_a_trial_that_runs_away_does_not_end_the_fit():
     assert any(np.isneginf(iteration.decrease) for iteration in solution.iterations)
     assert solution.status is Status.CONVERGED
     np.testing.assert_allclose(solution.values, truth, rtol=1e-6, atol=1e-8)
+
+
+def test_derivatives_whose_squares_overflow_ran_away_as_motion_does():
+    still = SimulatedMotion(np.zeros((2, 3, 1)), np.zeros((2, 3, 1, 4)))
+    assert _is_finite(still)
+    for size in (1e160, np.inf, np.nan):
+        assert not _is_finite(still._replace(slopes=np.full((2, 3, 1, 4), size)))
+        assert not _is_finite(still._replace(states=np.full((2, 3, 1), size)))
 
 
 def test_bodies_that_no_mass_makes_up_are_refused_to_start_from():

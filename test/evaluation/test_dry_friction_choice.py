@@ -1,4 +1,4 @@
-"""How sharply dry friction changes its sign is chosen by the motion that simulations fit."""
+"""How dry friction acts is chosen by the motion that simulations fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from sysid_ros.mechanics.actuators.actuators import Actuators, JointActuator
 from sysid_ros.mechanics.actuators.command import HeldCommand
 from sysid_ros.mechanics.actuators.kinds import kind_named
 from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
-from sysid_ros.mechanics.joint_terms.terms import Armature, CoulombFriction, ViscousFriction
+from sysid_ros.mechanics.joint_terms.terms import (
+    Armature,
+    CoulombFriction,
+    StribeckFriction,
+    ViscousFriction,
+)
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 
@@ -21,22 +26,24 @@ PENDULUM = """<mujoco model="pendulum"><compiler angle="radian"/><worldbody>
 <body name="link"><joint name="hinge" axis="0 1 0" damping="0.2" frictionloss="0.2"
 armature="0.01"/><inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.004 0.004 0.001"/></body>
 </worldbody></mujoco>"""
+STRIBECK = {'stribeck_friction': 0.15, 'stribeck_velocity': 0.15}
 TRUTH = {'viscous_friction': 0.15, 'coulomb_friction': 0.3, 'armature': 0.02}
 STEP, SECONDS, NOISE = 0.005, 6.0, 3e-5
 # Smoothing that settings without a word on it begin with, in [rad/s], and a sharp one.
 DEFAULT, SHARP = 0.02, 5e-4
 
 
-def recorded(folder, smoothing):
+def recorded(folder, smoothing, more):
     """Commands and readings of a servo whose friction is smoothed so; columns t, u and q."""
     (folder / 'pendulum.xml').write_text(PENDULUM)
     robot = RobotModel.from_description(folder / 'pendulum.xml')
     servo = JointActuator('hinge', kind_named('position_servo'), (20.0, 0.5))
     model = TorqueModel(robot, [
-        ViscousFriction(), CoulombFriction(smoothing=smoothing), Armature(),
+        ViscousFriction(), CoulombFriction(smoothing=smoothing),
+        *([StribeckFriction(smoothing=smoothing)] if more else []), Armature(),
         Actuators((servo,), 0.0)])
     values = model.parameters.prior.copy()
-    for field, value in TRUTH.items():
+    for field, value in (TRUTH | more).items():
         values[model.parameters.index(f'hinge.{field}')] = value
     t = np.arange(round(SECONDS / STEP) + 1) * STEP
     u = 0.3 * np.arcsin(np.sin(2.0 * np.pi * (0.4 * t + 0.06 * t**2)))[:, None]
@@ -46,10 +53,10 @@ def recorded(folder, smoothing):
     return np.column_stack([t, u, read])
 
 
-def study_of(folder, smoothing, **terms):
-    """The study of such a servo, nothing said but the terms."""
-    np.savetxt(folder / 'data.csv', recorded(folder, smoothing), delimiter=',', comments='',
-               header='t,u_hinge,q_hinge')
+def study_of(folder, smoothing, more=None, **terms):
+    """The study of such a servo, maybe with more friction, nothing said but the terms."""
+    rows = recorded(folder, smoothing, more or {})
+    np.savetxt(folder / 'data.csv', rows, delimiter=',', comments='', header='t,u_hinge,q_hinge')
     robot = {
         'description': 'pendulum.xml', 'command_delay': 0.0,
         'actuators': {'hinge': {'kind': 'position_servo', 'kp': 20.0, 'kd': 0.5}}}
@@ -131,6 +138,18 @@ def test_friction_that_is_no_sharper_than_the_first_guess_keeps_it(tmp_path):
     assert choice.value == DEFAULT and 'the likelihood gains nothing' in choice.reason
 
 
+def test_friction_that_falls_with_speed_is_found_and_no_other_law_is_added(tmp_path):
+    study = study_of(tmp_path, DEFAULT, STRIBECK)
+    keys = [choice.key for choice in study.choice.choices]
+    assert keys == ['robot.terms.coulomb_smoothing', 'robot.terms.stribeck_friction']
+    assert study.setup.settings.robot.terms.stribeck_friction == 'all'
+    estimate = study.fit('shooting').estimate
+    for field, truth in (TRUTH | STRIBECK).items():
+        place = estimate.parameters.index(f'hinge.{field}')
+        off = abs(estimate.parameters.values[place] - truth)
+        assert off < max(0.02 * truth, 3.0 * estimate.standard_deviation[place])
+
+
 def test_a_search_begins_where_the_choice_ended(tmp_path):
     study = study_of(tmp_path, DEFAULT)
     assert study.trajectory.near
@@ -138,7 +157,8 @@ def test_a_search_begins_where_the_choice_ended(tmp_path):
     assert study.fit('shooting').estimate.iterations <= 3
 
 
-@pytest.mark.parametrize('terms', [{'coulomb_smoothing': 0.01}, {'coulomb_friction': []}])
+@pytest.mark.parametrize('terms', [{'coulomb_smoothing': 0.01}, {'coulomb_friction': []},
+    {'coulomb_smoothing': DEFAULT, 'coulomb_friction': 'all'}])
 def test_what_settings_say_stays(tmp_path, terms):
     study = study_of(tmp_path, SHARP, **terms)
     assert not study.choice.choices and study.choice.values is None

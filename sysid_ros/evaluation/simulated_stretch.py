@@ -1,0 +1,205 @@
+r"""Models compared by the likelihood with which they simulate a stretch of measured motion.
+
+With the sum S of squared weighted residuals and what one that is independent counts,
+:math:`\sigma^2`, the likelihood ratio of another model is :math:`(S - S') / \sigma^2`; that of one
+with k more parameters exceeds :math:`\chi^2_{k,\,0.95}` by chance once in twenty times (Wilks
+1938). Whether it may exceed that at all is told by the slope of the likelihood where the k are
+zero, without another fit (Rao's score test, 1948).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import lsq_linear
+from scipy.special import chdtri
+
+from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.measurements import Measurements
+from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
+from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
+from sysid_ros.estimation.trajectory.solution import TrajectorySolution
+from sysid_ros.estimation.trajectory.stable_step import stable_steps
+from sysid_ros.mechanics.configuration import TermSettings
+from sysid_ros.numerics.noise import correlated_squares
+
+# Length of motion in [s] that tells one model from another: many reversals of every joint.
+_ENOUGH = 4.0
+# How often chance exceeds a likelihood ratio that counts.
+_CHANCE = 0.05
+# Part of the best known combination of parameters below which one counts as not known at all.
+_KNOWN = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedStretch:
+    """A stretch of recordings and the parameters with which its simulation fits best.
+
+    Attributes:
+        measured: The recordings, and the model.
+        problem: The stretch.
+        found: Its solution.
+        estimator: What simulates it.
+    """
+
+    measured: Measurements
+    problem: TrajectoryProblem
+    found: TrajectorySolution
+    estimator: TrajectoryLeastSquares
+
+    @classmethod
+    def fitted(
+        cls, measured: Measurements, stop: float, estimator: TrajectoryLeastSquares
+    ) -> SimulatedStretch | None:
+        """The middle of recordings, fitted from the first guess; None where it does not converge.
+
+        Args:
+            measured: The recordings.
+            stop: Where the data to fit ends, as a fraction of each recording.
+            estimator: What simulates them.
+
+        Raises:
+            EstimationError: Motion cannot be simulated from the first guess.
+        """
+        problem = estimator.prepared(measured.trajectory_problem(*_middle(measured, stop)))
+        found = estimator.solve(problem)
+        return cls(measured, problem, found, estimator) if found.status.ok else None
+
+    @property
+    def terms(self) -> TermSettings:
+        """Joint terms of the model."""
+        return self.measured.setup.identification.robot().terms
+
+    def changed_terms(self, **changes: object) -> TermSettings:
+        """Joint terms with some keys changed; what is unset stays so."""
+        return TermSettings.model_validate(self.terms.model_dump(exclude_unset=True) | changes)
+
+    def with_terms(self, **changes: object) -> SimulatedStretch | None:
+        """The same stretch with other joint terms, fitted from where this one ended.
+
+        Args:
+            **changes: As for :meth:`changed_terms`.
+
+        Returns:
+            None where friction is too sharp to be simulated, or the fit does not converge.
+        """
+        measured, problem = self._changed(changes)
+        steps = stable_steps(problem)
+        if steps.needed > steps.taken * steps.near_reversals:
+            return None
+        try:
+            found = self.estimator.continued(problem, self.found)
+            if len(problem.free) > len(self.problem.free):
+                # A law that begins at nothing hides its shape: it is sought from what was found.
+                found = self.estimator.continued(problem.with_values(found.values), found)
+        except EstimationError:
+            return None
+        return replace(
+            self, measured=measured, problem=problem, found=found) if found.status.ok else None
+
+    def promise(self, **changes: object) -> float:
+        """Part of the squared residuals that additional parameters of other terms may explain.
+
+        By the slope of the likelihood where they are zero: nothing is fitted.
+
+        Args:
+            **changes: As for :meth:`changed_terms`.
+
+        Returns:
+            Zero where it may be chance, or the motion cannot be simulated.
+        """
+        _, problem = self._changed(changes)
+        try:
+            there = self.estimator.at(problem, self.found)
+        except EstimationError:
+            return 0.0
+        parameters, free = problem.parameters, problem.free
+        values = parameters.values[free]
+        gain = _linear_gain(
+            there.information, there.scores.sum(axis=0),
+            parameters.lower[free] - values, parameters.upper[free] - values)
+        more = len(free) - len(self.problem.free)
+        return gain / self._squares if gain > self._variance * _by_chance(more) else 0.0
+
+    def explained(self, other: SimulatedStretch) -> float:
+        """Part of the squared residuals that another model explains; below zero if it has more."""
+        return 1.0 - other._squares / self._squares
+
+    def _changed(self, changes: Mapping[str, object]) -> tuple[Measurements, TrajectoryProblem]:
+        """The recordings and the stretch with other joint terms, at the parameters found."""
+        measured = self.measured.with_terms(self.changed_terms(**changes))
+        known = self.problem.with_values(self.found.values).parameters
+        return measured, replace(
+            self.problem, model=measured.model,
+            parameters=measured.setup.parameters().updated(known))
+
+    def gain(self, other: SimulatedStretch) -> float:
+        """Likelihood ratio of another model beyond what its additional parameters gain by chance.
+
+        Below zero where another one is likelier by no more than chance.
+        """
+        more = max(len(other.problem.free) - len(self.problem.free), 1)
+        return (self._squares - other._squares) / other._variance - _by_chance(more)
+
+    @cached_property
+    def _squares(self) -> float:
+        """Sum of squared weighted residuals, above zero."""
+        total = sum(float(np.sum(part**2)) for part in self._weighted())
+        return max(total, float(np.finfo(float).tiny))
+
+    @cached_property
+    def _variance(self) -> float:
+        """Squared weighted residual that one independent of the others counts."""
+        total, rows = correlated_squares(self._weighted())
+        return max(total / max(rows - len(self.problem.free), 1), float(np.finfo(float).tiny))
+
+    def _weighted(self) -> list[np.ndarray]:
+        """Residuals over their noise by segment and observation, zero where none was measured."""
+        return [
+            np.nan_to_num(residual / observation.sigma)
+            for segment, residuals in zip(
+                self.problem.segments, self.found.residuals, strict=True)
+            for observation, residual in zip(segment.observations, residuals, strict=True)]
+
+
+def _linear_gain(
+    information: np.ndarray, slope: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> float:
+    r"""Largest decrease of a sum of squares by steps d within bounds: of d'Id + 2 g'd from zero.
+
+    Args:
+        information: I, half of its second derivative, shape ``(k, k)``.
+        slope: g, half of its first, shape ``(k,)``.
+        lower: Least steps, at most zero, shape ``(k,)``.
+        upper: Largest steps, at least zero, shape ``(k,)``.
+    """
+    # In units in which each parameter alone is known to one; a shape may not show yet at all.
+    units = np.sqrt(np.diagonal(information))
+    shown = np.flatnonzero(units > 0.0)
+    units = units[shown]
+    correlation = information[np.ix_(shown, shown)] / np.outer(units, units)
+    sizes, ways = np.linalg.eigh(correlation)
+    known = sizes > _KNOWN * sizes[-1:]
+    roots, along = np.sqrt(sizes[known]), ways[:, known].T
+    target = -(along @ (slope[shown] / units)) / roots
+    matrix = roots[:, None] * along
+    step = lsq_linear(matrix, target, (
+        np.minimum(lower[shown] * units, 0.0), np.maximum(upper[shown] * units, 0.0)),
+        method='bvls').x
+    left = matrix @ step - target
+    return float(target @ target - left @ left)
+
+
+def _by_chance(parameters: int) -> float:
+    """Likelihood ratio that so many parameters exceed by chance once in twenty times."""
+    return float(chdtri(parameters, _CHANCE))
+
+
+def _middle(measured: Measurements, stop: float) -> tuple[float, float]:
+    """The part of each recording that is looked at, as fractions of it."""
+    longest = max(part.recording.duration for part in measured.parts)
+    share = min(stop, _ENOUGH / (longest * len(measured.parts)))
+    return 0.5 * (stop - share), 0.5 * (stop + share)
