@@ -13,6 +13,12 @@ PROJECT = Path(__file__).resolve().parents[1]
 OLDER_IN_DISTRIBUTIONS = {'pin', 'xacro'}
 
 
+def lower_bound(requirement):
+    """The version that a requirement asks for at least, or alone; specifiers have no order."""
+    found, = [each for each in requirement.specifier if each.operator in ('>=', '==')]
+    return Version(found.version)
+
+
 def promised():
     """Lower bounds in setup.cfg, of what runs, demonstrates and tests."""
     config = ConfigParser()
@@ -21,20 +27,14 @@ def promised():
     for extra in ('demo', 'test'):
         lines += config.get('options.extras_require', extra)
     requirements = [Requirement(line) for line in lines.split('\n') if line]
-    return {
-        canonicalize_name(each.name): Version(next(iter(each.specifier)).version)
-        for each in requirements
-    }
+    return {canonicalize_name(each.name): lower_bound(each) for each in requirements}
 
 
 def tried():
     """Versions in constraints-oldest.txt."""
     lines = (PROJECT / 'constraints-oldest.txt').read_text(encoding='utf-8').splitlines()
     requirements = [Requirement(line) for line in lines if line and not line.startswith('#')]
-    return {
-        canonicalize_name(each.name): Version(next(iter(each.specifier)).version)
-        for each in requirements
-    }
+    return {canonicalize_name(each.name): lower_bound(each) for each in requirements}
 
 
 @pytest.mark.parametrize('name', sorted(promised()))
@@ -56,7 +56,7 @@ def of_ubuntu():
     text = (PROJECT / 'constraints-jazzy.txt').read_text(encoding='utf-8')
     for part in text.split('# Over it'):
         pins = [Requirement(line) for line in part.splitlines() if '==' in line]
-        yield {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in pins}
+        yield {canonicalize_name(pin.name): str(lower_bound(pin)) for pin in pins}
 
 
 def test_over_ubuntus_versions_lies_what_the_package_needs():
