@@ -7,6 +7,8 @@ it moves otherwise. The fit leaves the values by which dry friction makes the sa
 
 from __future__ import annotations
 
+import numpy as np
+
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.trajectory.friction_law_error import DRY_FRICTION
@@ -30,14 +32,19 @@ def dry_friction_parameters(estimate: Estimate) -> tuple[ParameterSet, tuple[str
         dry = parameters.with_values(values)
     except (SysidError, TypeError, ValueError):
         return parameters, ()
-    changes = {
-        name: abs(new / old - 1.0)
-        for name, old, new in zip(parameters.names, parameters.values, values, strict=True)
-        if old != 0.0 and new != old}
-    most = max(changes, key=lambda name: changes[name], default=None)
-    if most is None or changes[most] < _WORTH:
+    k = int(np.argmax(_changes(estimate, values)))
+    if not np.any(np.abs(values - parameters.values) > _WORTH * np.abs(parameters.values)):
         return dry, ()
     return dry, (
         'Friction of simulators changes its sign at once, that of the fit over a velocity: written '
-        'are the values by which dry friction makes the same motion, at most '
-        f'{100.0 * changes[most]:.2g} % from the estimate ({most}).',)
+        'are the values by which dry friction makes the same motion, most of all '
+        f'{parameters.names[k]}, {values[k]:.3g} {parameters.units[k]} in place of '
+        f'{parameters.values[k]:.3g}.',)
+
+
+def _changes(estimate: Estimate, values: np.ndarray) -> np.ndarray:
+    """How far other values are from those of an estimate, in standard deviations, ``(p,)``."""
+    deviation = np.asarray(estimate.standard_deviation)
+    known = np.isfinite(deviation) & (deviation > 0.0)
+    change = np.abs(values - estimate.parameters.values)
+    return np.where(known, change / np.where(known, deviation, 1.0), 0.0)
