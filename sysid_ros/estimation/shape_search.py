@@ -32,6 +32,8 @@ _SETTLES = 0.5
 _NARROWEST = 2.0
 # Friction at low speed acts on this part of the samples in motion, at least.
 _SLOW = 0.02
+# What decays, as a Gaussian, over this part of the slowest speed that is fitted is not seen there.
+_DECAYED = 0.5
 # Directions of the columns below this part of the largest carry rounding only.
 _RANK_TOLERANCE = 1e-9
 # The weights of the joints are settled when they change by less than this part.
@@ -118,10 +120,12 @@ def _ranges(problem: RegressionProblem) -> dict[str, tuple[float, float]]:
 
     A velocity beyond half of the fastest motion is not seen to settle: its friction would be
     told apart from other friction by extrapolation only. Friction that decays before nearly all
-    of the motion could have any size.
+    of the motion could have any size, and so could friction that has decayed at the slowest rows
+    that are fitted.
     """
     parameters, robot = problem.parameters, problem.model.robot
     data = _source(problem).dataset
+    slowest = _slowest(problem)
     ranges = {}
     for term in problem.model.terms:
         if not isinstance(term, NonlinearTerm):
@@ -137,9 +141,18 @@ def _ranges(problem: RegressionProblem) -> dict[str, tuple[float, float]]:
             if field == 'stribeck_velocity':
                 moving = speeds[owner][speeds[owner] > lower]
                 slow = float(np.quantile(moving, _SLOW)) if len(moving) else lower
-                lower = min(max(lower, slow), upper / _NARROWEST)
+                seen = _DECAYED * slowest.get(owner, 0.0)
+                lower = min(max(lower, slow, seen), upper / _NARROWEST)
             ranges[name] = (lower, upper)
     return ranges
+
+
+def _slowest(problem: RegressionProblem) -> dict[str, float]:
+    """Lowest speed of each joint among its rows that are fitted, in [rad/s] or [m/s]."""
+    speeds, usable = _source(problem).speeds(), problem.usable
+    return {
+        name: float(speeds[usable[:, k], k].min()) if usable[:, k].any() else 0.0
+        for k, name in enumerate(problem.model.robot.joint_names)}
 
 
 def _tried(

@@ -77,6 +77,19 @@ def test_the_friction_that_the_robot_has_is_chosen(choices, name):
     assert choices[name].chosen == name
 
 
+def test_friction_that_has_decayed_at_the_slowest_rows_is_not_made_up():
+    golden = plant('coulomb')
+    data, slowest = golden.dataset(0.05), 0.4
+    terms = friction_candidate(TermSettings(), 'stribeck')
+    model = TorqueModel(golden.model.robot, terms.build(golden.model.robot))
+    problem = RegressionProblem.from_dataset(model, data, minimum_velocity=slowest)
+    estimate = OuterIteration(make_estimator('wls')).fit(problem)
+    velocities = [
+        estimate.parameters[name] for name in estimate.parameters.names
+        if name.endswith('.stribeck_velocity')]
+    assert len(velocities) == 3 and min(velocities) >= 0.5 * slowest
+
+
 def test_the_simplest_within_one_standard_error_is_chosen(choices):
     for choice in choices.values():
         names = [each.name for each in choice.candidates]
