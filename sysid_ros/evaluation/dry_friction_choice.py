@@ -91,7 +91,8 @@ def choose_dry_friction(
         width = largest_smoothing(measured.model)
         measured = measured.with_terms(stretch.changed_terms(**{SHARPNESS: width}))
         chosen = (Choice(
-            f'robot.terms.{SHARPNESS}', width, f'over {0.5 * width:g} the likelihood gains nothing'
+            f'robot.terms.{SHARPNESS}', width,
+            f'over {0.5 * width:g} the likelihood gains nothing, or motion cannot be simulated'
             if 0.5 * width >= _LEAST else 'encoders tell no sharper sign from this one'), *chosen)
     return DryFrictionChoice(measured, stretch.found.values, chosen)
 
