@@ -3,11 +3,11 @@ r"""How dry friction acts, told by the motion that simulations fit: its sharpnes
 Simulated motion needs a sign that is smoothed over a velocity :math:`v_0`. A wide one is easy to
 search with and biases what is found, since friction of real drives, and that of simulators, is
 sharper. So the search goes on from where it converged with half of it, and again (continuation), as
-long as the likelihood gains by more than chance. Real drives have more dry friction at low speed,
-too, and less viscous friction at high. No law is quite that of a drive, or of another simulator, so
-that any more would be likelier: one is added where it explains at least half of the squared
-residuals that a sharper sign leaves. The sharpness is then sought anew, since each seems to be
-needed where the other is missing.
+long as the likelihood gains by more than chance. Real drives have more dry friction at low speed
+and under load, too, and less viscous friction at high speed. No law is quite that of a drive, or of
+another simulator, so that any more would be likelier: one is added where it explains at least half
+of the squared residuals that a sharper sign leaves. The sharpness is then sought anew, since each
+seems to be needed where the other is missing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEAST = 1e-3
 #: Key of the velocity over which the sign is smoothed.
 SHARPNESS = 'coulomb_smoothing'
 # Laws that friction may have beyond Coulomb's, by the key of the joints that have them.
-_LAWS = ('stribeck_friction', 'power_friction')
+_LAWS = ('stribeck_friction', 'power_friction', 'load_friction')
 
 # Part of the squared residuals that a law has to explain, and that it has to promise to be tried.
 _ENOUGH, _PROMISING = 0.5, 0.2

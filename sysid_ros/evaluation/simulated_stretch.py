@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 from scipy.special import chdtri
 
-from sysid_ros.errors import EstimationError
+from sysid_ros.errors import EstimationError, ModelError
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -109,12 +109,13 @@ class SimulatedStretch:
             **changes: As for :meth:`changed_terms`.
 
         Returns:
-            Zero where it may be chance, or the motion cannot be simulated.
+            Zero where it may be chance, the motion cannot be simulated, or the robot is of a kind
+            that cannot have these terms, as closed loops.
         """
-        _, problem = self._changed(changes)
         try:
+            _, problem = self._changed(changes)
             there = self.estimator.at(problem, self.found)
-        except EstimationError:
+        except (EstimationError, ModelError):
             return 0.0
         parameters, free = problem.parameters, problem.free
         values = parameters.values[free]

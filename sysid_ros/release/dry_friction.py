@@ -14,8 +14,8 @@ from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.trajectory.friction_law_error import DRY_FRICTION
 from sysid_ros.robot.parameters import ParameterSet
 
-# Changes below this part of a value are not worth a word.
-_WORTH = 1e-3
+# Changes below this part of a value are not worth a word, and not seen in three digits.
+_WORTH = 1e-2
 
 
 def dry_friction_parameters(estimate: Estimate) -> tuple[ParameterSet, tuple[str, ...]]:
@@ -32,14 +32,15 @@ def dry_friction_parameters(estimate: Estimate) -> tuple[ParameterSet, tuple[str
         dry = parameters.with_values(values)
     except (SysidError, TypeError, ValueError):
         return parameters, ()
-    k = int(np.argmax(_changes(estimate, values)))
-    if not np.any(np.abs(values - parameters.values) > _WORTH * np.abs(parameters.values)):
+    told = np.abs(values - parameters.values) > _WORTH * np.abs(parameters.values)
+    k = int(np.argmax(np.where(told, _changes(estimate, values), -1.0)))
+    if not told[k]:
         return dry, ()
+    unit = f' {parameters.units[k]}'.rstrip()
     return dry, (
         'Friction of simulators changes its sign at once, that of the fit over a velocity: written '
         'are the values by which dry friction makes the same motion, most of all '
-        f'{parameters.names[k]}, {values[k]:.3g} {parameters.units[k]} in place of '
-        f'{parameters.values[k]:.3g}.',)
+        f'{parameters.names[k]}, {values[k]:.3g}{unit} in place of {parameters.values[k]:.3g}.',)
 
 
 def _changes(estimate: Estimate, values: np.ndarray) -> np.ndarray:

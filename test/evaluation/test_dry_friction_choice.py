@@ -16,6 +16,7 @@ from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulat
 from sysid_ros.mechanics.joint_terms.terms import (
     Armature,
     CoulombFriction,
+    LoadFriction,
     StribeckFriction,
     ViscousFriction,
 )
@@ -27,6 +28,8 @@ PENDULUM = """<mujoco model="pendulum"><compiler angle="radian"/><worldbody>
 armature="0.01"/><inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.004 0.004 0.001"/></body>
 </worldbody></mujoco>"""
 STRIBECK = {'stribeck_friction': 0.15, 'stribeck_velocity': 0.15}
+LOAD = {'load_friction': 0.2}
+LAWS = {'stribeck_friction': StribeckFriction, 'load_friction': LoadFriction}
 TRUTH = {'viscous_friction': 0.15, 'coulomb_friction': 0.3, 'armature': 0.02}
 STEP, SECONDS, NOISE = 0.005, 6.0, 3e-5
 # Smoothing that settings without a word on it begin with, in [rad/s], and a sharp one.
@@ -40,7 +43,7 @@ def recorded(folder, smoothing, more):
     servo = JointActuator('hinge', kind_named('position_servo'), (20.0, 0.5))
     model = TorqueModel(robot, [
         ViscousFriction(), CoulombFriction(smoothing=smoothing),
-        *([StribeckFriction(smoothing=smoothing)] if more else []), Armature(),
+        *(law(smoothing=smoothing) for key, law in LAWS.items() if key in more), Armature(),
         Actuators((servo,), 0.0)])
     values = model.parameters.prior.copy()
     for field, value in (TRUTH | more).items():
@@ -138,13 +141,15 @@ def test_friction_that_is_no_sharper_than_the_first_guess_keeps_it(tmp_path):
     assert choice.value == DEFAULT and 'the likelihood gains nothing' in choice.reason
 
 
-def test_friction_that_falls_with_speed_is_found_and_no_other_law_is_added(tmp_path):
-    study = study_of(tmp_path, DEFAULT, STRIBECK)
+@pytest.mark.parametrize('law', [STRIBECK, LOAD], ids=['falls with speed', 'grows with the load'])
+def test_a_law_of_friction_is_found_and_no_other_is_added(tmp_path, law):
+    study = study_of(tmp_path, DEFAULT, law)
+    key, *_ = law
     keys = [choice.key for choice in study.choice.choices]
-    assert keys == ['robot.terms.coulomb_smoothing', 'robot.terms.stribeck_friction']
-    assert study.setup.settings.robot.terms.stribeck_friction == 'all'
+    assert keys == ['robot.terms.coulomb_smoothing', f'robot.terms.{key}']
+    assert getattr(study.setup.settings.robot.terms, key) == 'all'
     estimate = study.fit('shooting').estimate
-    for field, truth in (TRUTH | STRIBECK).items():
+    for field, truth in (TRUTH | law).items():
         place = estimate.parameters.index(f'hinge.{field}')
         off = abs(estimate.parameters.values[place] - truth)
         assert off < max(0.02 * truth, 3.0 * estimate.standard_deviation[place])

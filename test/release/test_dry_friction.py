@@ -31,6 +31,13 @@ def test_the_value_that_changes_most_for_what_is_known_of_it_is_said():
     assert 'most of all hip.viscous_friction, 0.22 N·m·s/rad in place of 0.2.' in note
 
 
+def test_a_change_that_is_not_seen_in_three_digits_is_not_the_one_that_is_said():
+    # Half a percent, and more deviations than the change of the other.
+    _, (note,) = dry_friction_parameters(estimate({
+        'hip.viscous_friction': 0.2009, 'hip.torque_offset': 4e-4}))
+    assert 'most of all hip.torque_offset, 0.0004 N·m in place of 0.0001.' in note
+
+
 @pytest.mark.parametrize('dry', [
     None, {}, {'hip.viscous_friction': 0.20001}, {'knee.viscous_friction': 0.3},
     {'hip.viscous_friction': 'much'}])

@@ -21,9 +21,17 @@ from sysid_ros.mechanics.actuators.dispatch import (
     add_actuator_torque,
 )
 from sysid_ros.mechanics.joint_terms import dispatch
+from sysid_ros.mechanics.joint_terms.dispatch import BY_LOAD, FIRST
 from sysid_ros.mechanics.regressor import sample_regressor
 from sysid_ros.mechanics.regressor.sample_regressor import SampleModel
-from sysid_ros.mechanics.tree import forward_kinematics, tree_arrays, tree_dynamics, tree_terms
+from sysid_ros.mechanics.tree import (
+    forward_kinematics,
+    loaded_gears,
+    tree_arrays,
+    tree_dynamics,
+    tree_terms,
+)
+from sysid_ros.mechanics.tree.loaded_gears import GEAR, LOAD
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues, TreeWorkspace, tree_workspace
 from sysid_ros.mechanics.tree.tree_dynamics import (
     forward_dynamics,
@@ -38,8 +46,9 @@ from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
 
 #: Files that are compiled into the simulation.
 SOURCES = (
-    compiled, dense, forward_kinematics, sample_regressor, *actuator_dispatch.SOURCES,
-    *dispatch.SOURCES, spatial_vectors, tables, tree_arrays, tree_dynamics, tree_terms)
+    compiled, dense, forward_kinematics, loaded_gears, sample_regressor,
+    *actuator_dispatch.SOURCES, *dispatch.SOURCES, spatial_vectors, tables, tree_arrays,
+    tree_dynamics, tree_terms)
 #: Parts of a step after which the stages of the classical Runge-Kutta method look, and what
 #: they count in sixths.
 STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))
@@ -152,7 +161,7 @@ def _state_derivative(
         return True
     rnea_derivatives(model, values, tree, q, v)
     _take_off_drive(actuators, work)
-    solve_derivatives(tree)
+    solve_derivatives(values, tree)
     first = width - tree.by_parameters.shape[1]
     for r in range(joints):
         for c in range(first):
@@ -258,7 +267,7 @@ def _step(
 
 @njit(**INSIDE)
 def _pieces(
-    model: SampleModel, steps: ReversalSteps, work: RolloutWorkspace, h: float
+    model: SampleModel, values: TreeValues, steps: ReversalSteps, work: RolloutWorkspace, h: float
 ) -> int:
     r"""How many shorter steps a step of length h is cut into.
 
@@ -281,8 +290,14 @@ def _pieces(
             for j in range(len(response)):
                 response[j] = 0.0
             add_direction(model.terms, k, 1.0, response)
+            size = 1.0
+            if values.loaded:
+                for j in range(len(response)):
+                    response[j] /= work.tree.gear[GEAR, j]
+                if model.terms.laws.code[k, BY_LOAD] != 0:
+                    size = abs(work.tree.gear[LOAD, model.terms.laws.code[k, FIRST]])
             solve_cholesky(work.tree.mass, response)
-            own = h * steps.slope[k] * along(model.terms, k, response)
+            own = h * size * steps.slope[k] * along(model.terms, k, response)
             needed += min(own / _FAINT, own + h * abs(change) * _BAND / steps.band[k])
     if needed >= steps.most:
         return steps.most
@@ -351,7 +366,7 @@ def _compiled(sources: str) -> Callable[..., bool]:
             for k in range(substeps if node < last else 0):
                 pieces = 1
                 if reversals.most > 1:
-                    pieces = _pieces(model, reversals, work, even)
+                    pieces = _pieces(model, values, reversals, work, even)
                 for i in range(pieces):
                     if not _step(model, values, actuators, work, torque[node], torque[node + 1],
                                  commands, node * substeps + k, substeps, i / pieces, 1.0 / pieces,

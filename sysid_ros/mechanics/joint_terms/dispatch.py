@@ -25,7 +25,7 @@ from sysid_ros.mechanics.joint_terms.law import (
     proportional,
     unit_slope,
 )
-from sysid_ros.mechanics.joint_terms.shaped import ColumnsOfConstants, NonlinearTerm, ShapedFriction
+from sysid_ros.mechanics.joint_terms.shaped import ColumnsOfConstants, NonlinearTerm
 from sysid_ros.mechanics.joint_terms.term import JointTerm, LawTerm
 from sysid_ros.mechanics.joint_terms.terms import joint_terms
 from sysid_ros.numerics.jit import COMPILED, INSIDE
@@ -44,7 +44,7 @@ SOURCES = tuple(dict.fromkeys(
 
 
 #: What the code of a law holds.
-VARIABLE, NUMBER, VALUE_AT, SLOPE_AT, FIRST, END = range(6)
+VARIABLE, NUMBER, VALUE_AT, SLOPE_AT, FIRST, END, BY_LOAD = range(7)
 # The number of a law that is not compiled in.
 _ELSEWHERE = -1
 
@@ -55,7 +55,8 @@ class LawArrays(NamedTuple):
     Attributes:
         code: Of each the :data:`VARIABLE` and :data:`NUMBER`, the addresses :data:`VALUE_AT` and
             :data:`SLOPE_AT`, and of a joint term the :data:`FIRST` joint that it acts on and the
-            one after the last, :data:`END`, shape ``(t, 6)``.
+            one after the last, :data:`END`, and :data:`BY_LOAD`, 1 where its torque is per unit of
+            the size of the joint's load, else 0, shape ``(t, 7)``.
         shape: Constants, shape ``(t, 4)``.
     """
 
@@ -109,6 +110,7 @@ class _Column(NamedTuple):
     direction: np.ndarray
     constants: tuple[str, ...]
     derivative: bool
+    by_load: bool
 
 
 def law_arrays(columns: Sequence[tuple[Law, Sequence[float]]]) -> LawArrays:
@@ -119,7 +121,7 @@ def law_arrays(columns: Sequence[tuple[Law, Sequence[float]]]) -> LawArrays:
     """
     numbers = {pair: number for number, pair in enumerate(_COMPILED_IN)}
     shape = np.zeros((len(columns), MOST_SHAPES))
-    code = np.zeros((len(columns), 6), dtype=np.int64)
+    code = np.zeros((len(columns), BY_LOAD + 1), dtype=np.int64)
     for k, (law, constants) in enumerate(columns):
         if law.variable == ACCELERATION and law.value is not proportional:
             raise TypeError('a law of accelerations is not proportional to them')
@@ -171,6 +173,7 @@ def term_arrays_with_constants(
     weights = np.array([column.direction for column in columns], dtype=float).reshape(
         -1, len(robot.joint_names))
     laws = law_arrays([(column.law, column.shape) for column in columns])
+    laws.code[:, BY_LOAD] = [column.by_load for column in columns]
     for code, row in zip(laws.code, weights, strict=True):
         joints = np.flatnonzero(row)
         # A column without a direction acts on no joint.
@@ -195,7 +198,7 @@ def _identified_constants(
 
 def _columns(term: JointTerm, robot: RobotModel) -> list[_Column] | None:
     """Columns of a term in the order of its parameters; None where laws do not say them."""
-    if isinstance(term, ShapedFriction) and term.says_all():
+    if isinstance(term, NonlinearTerm):
         parts = term.constant_columns(robot)
     else:
         by_laws = columns_by_laws(term, robot)
@@ -204,8 +207,9 @@ def _columns(term: JointTerm, robot: RobotModel) -> list[_Column] | None:
         return None
     found = [
         (int(place), _Column(
-            part.law, part.shape, part.directions[row], constants, derivative))
-        for part, constants, derivative in parts for row, place in enumerate(part.place)]
+            part.law, part.shape, part.directions[row], constants, derivative, by_load))
+        for part, constants, derivative, by_load in parts
+        for row, place in enumerate(part.place)]
     return [column for _, column in sorted(found, key=lambda one: one[0])]
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from sysid_ros.mechanics.joint_terms.coulomb import SMOOTH_SIGN, SMOOTHING, fixed_smoothing
-from sysid_ros.mechanics.joint_terms.shaped import NonlinearTerm, SlopeCurve
+from sysid_ros.mechanics.joint_terms.law import LawColumns
+from sysid_ros.mechanics.joint_terms.shaped import ColumnsOfConstants, NonlinearTerm, SlopeCurve
 from sysid_ros.mechanics.joint_terms.term import (
     JointSelection,
     JointTerm,
@@ -99,6 +100,17 @@ class LoadFriction(NonlinearTerm):
         )
         gradient[1] += by_speed
         return gradient
+
+    def constant_columns(self, robot: RobotModel) -> list[ColumnsOfConstants] | None:
+        """A column per joint, the sign of its velocity per unit of load.
+
+        None where the smoothing is identified, which is a parameter of Coulomb friction.
+        """
+        if self.smoothing is None:
+            return None
+        return [ColumnsOfConstants(
+            LawColumns.of_joints(SMOOTH_SIGN, (self.smoothing,), robot, self._joints(robot)),
+            by_load=True)]
 
     def curves(self, robot: RobotModel, load: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Torque per unit of each coefficient on its own joint, shape ``(T, k)``.

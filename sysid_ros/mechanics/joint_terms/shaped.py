@@ -64,11 +64,14 @@ class ColumnsOfConstants(NamedTuple):
         columns: The columns.
         constants: Names of the parameters, empty for a constant that is given.
         derivative: Whether they are derivatives by a constant, and no torque.
+        by_load: Whether the law is of the torque per unit of the size of the joint's load, the
+            rigid-body torque.
     """
 
     columns: LawColumns
     constants: tuple[str, ...] = ()
     derivative: bool = False
+    by_load: bool = False
 
 
 class NonlinearTerm(DescribedTerm, JointTerm):
@@ -109,6 +112,13 @@ class NonlinearTerm(DescribedTerm, JointTerm):
     def shapes(self, robot: RobotModel) -> tuple[str, ...]:
         """Names of the parameters the term's torque is not linear in."""
         return ()
+
+    def constant_columns(self, robot: RobotModel) -> list[ColumnsOfConstants] | None:
+        """Columns by laws, and columns of derivatives by the constants that are identified.
+
+        None where laws do not say them, or a constant is a parameter of another term, too.
+        """
+        return None
 
 
 @dataclass(frozen=True)
@@ -182,10 +192,9 @@ class ShapedFriction(LawTerm, NonlinearTerm):
         return columns
 
     def constant_columns(self, robot: RobotModel) -> list[ColumnsOfConstants] | None:
-        """Columns by laws, and columns of derivatives by the constants that are identified.
-
-        None where a constant is a parameter of another term, too.
-        """
+        """As for all; None of a class with columns of its own, or that shares a constant."""
+        if not self.says_all():
+            return None
         found, derivatives = [], []
         place = len(self.directions(robot))
         for part, (name, _) in zip(self.law_columns(robot), self.directions(robot), strict=True):

@@ -19,6 +19,7 @@ import numpy as np
 from sysid_ros.errors import ModelError, ParameterError, UnreachableError
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
 from sysid_ros.mechanics.closures.closure_arrays import closures_of_joints
+from sysid_ros.mechanics.joint_terms.coupled_axis import CoupledAxis
 from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
 from sysid_ros.mechanics.joint_terms.term import JointTerm, LawTerm
 from sysid_ros.mechanics.regressor.sample_regressor import ShapedModel, shaped_model
@@ -55,20 +56,18 @@ class Acceleration(NamedTuple):
 
 
 def require_smooth(model: TorqueModel) -> None:
-    """Refuse a model whose torque jumps with the velocity, or depends on itself.
+    """Refuse a model whose torque jumps with the velocity, or that accelerations cannot have.
 
     Args:
         model: The model.
 
     Raises:
-        ModelError: Dry friction is not smoothed, or grows with the load.
+        ModelError: Dry friction is not smoothed; or it grows with the load where a drive turns
+            several joints, its smoothing is identified, or the model is not compiled.
     """
     for term in model.terms:
         if isinstance(term, LoadFriction):
-            raise ModelError(
-                'motion under friction that grows with the load cannot be computed',
-                where=model.robot.name, fix='Leave friction by load out',
-            )
+            _require_compiled_load(model, term)
         if jumps(model, term):
             raise ModelError(
                 'dry friction jumps where the velocity changes its sign, and has no derivative',
@@ -78,6 +77,27 @@ def require_smooth(model: TorqueModel) -> None:
             )
 
 
+def _require_compiled_load(model: TorqueModel, term: LoadFriction) -> None:
+    """Refuse friction by load of robots whose accelerations under it are not compiled.
+
+    Raises:
+        ModelError: What the robot has that this friction cannot go with.
+    """
+    found, fix = '', 'Leave load_friction out'
+    if any(isinstance(other, CoupledAxis) for other in model.terms):
+        found = 'a drive that turns several joints'
+    elif term.smoothing is None:
+        found, fix = 'coulomb_smoothing: identified', (
+            'Give coulomb_smoothing a number, in rad/s or m/s: robot: {terms: '
+            '{coulomb_smoothing: 0.02}}, or leave load_friction out')
+    elif model.cached(_driven_system) is None:
+        found = 'a free base, a drive gain, or a joint term that is not by laws'
+    if found:
+        raise ModelError(
+            'motion under friction that grows with the load cannot be computed for this robot',
+            where=model.robot.name, found=found, fix=fix)
+
+
 def jumps(model: TorqueModel, term: JointTerm) -> bool:
     """Whether the torque of a joint term jumps where the velocity changes its sign.
 
@@ -85,6 +105,8 @@ def jumps(model: TorqueModel, term: JointTerm) -> bool:
         model: A torque model.
         term: One of its terms.
     """
+    if isinstance(term, LoadFriction):
+        return term.smoothing == 0.0
     parts = term.law_columns(model.robot.opened) if isinstance(term, LawTerm) else ()
     return any(part.law.jumps(part.shape) for part in parts)
 

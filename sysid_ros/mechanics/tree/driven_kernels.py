@@ -36,11 +36,18 @@ from sysid_ros.mechanics.closures.closure_motion import (
 from sysid_ros.mechanics.joint_terms import dispatch
 from sysid_ros.mechanics.regressor import sample_regressor
 from sysid_ros.mechanics.regressor.sample_regressor import SampleModel
-from sysid_ros.mechanics.tree import forward_kinematics, tree_arrays, tree_dynamics, tree_terms
+from sysid_ros.mechanics.tree import (
+    forward_kinematics,
+    loaded_gears,
+    tree_arrays,
+    tree_dynamics,
+    tree_terms,
+)
 from sysid_ros.mechanics.tree.forward_kinematics import body_forward_kinematics, spatial_axis
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues, TreeWorkspace, tree_workspace
 from sysid_ros.mechanics.tree.tree_dynamics import (
     base_acceleration,
+    forward_dynamics,
     mass_matrix_and_bias,
     rnea_derivatives,
 )
@@ -55,8 +62,8 @@ from sysid_ros.numerics.tables import clear
 #: Files that are compiled into :func:`accelerate_driven`.
 SOURCES = (
     closure_arrays, closure_kernels, closure_motion, compiled, dense, *dispatch.SOURCES,
-    forward_kinematics, householder, sample_regressor, spatial_vectors, tables, tree_arrays,
-    tree_dynamics, tree_terms)
+    forward_kinematics, householder, loaded_gears, sample_regressor, spatial_vectors, tables,
+    tree_arrays, tree_dynamics, tree_terms)
 #: How a sample can end: well, where loops are singular, or where a mass matrix is.
 MOVES, STUCK, WEIGHTLESS = range(3)
 
@@ -176,6 +183,9 @@ def _driven_acceleration(
 ) -> bool:
     """Forward dynamics of the driven joints; False where their mass matrix is singular."""
     tree, n = work.tree, len(torque)
+    # Friction by load is that of trees alone, all of whose joints are driven.
+    if values.loaded and not forward_dynamics(system.tree, values, tree, q, work.v, torque):
+        return False
     mass_matrix_and_bias(system.tree, values, tree, q, work.v, work.still)
     base = base_acceleration(system.tree)
     fill_bias(system.closures, tree, base, work.closures.ends, work.closures.bias)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sysid_ros.mechanics.joint_terms.dispatch import BY_LOAD
 from sysid_ros.mechanics.regressor.sample_regressor import SampleModel
 
 
@@ -19,6 +20,7 @@ class TreeValues(NamedTuple):
         slots: Place of a parameter among those to differentiate by, -1 for none, ``(p,)``.
         free_bodies: Whether a body has such a parameter, shape ``(b,)``.
         coupled: Whether bodies do not simply follow the joints of their own index.
+        loaded: Whether the friction of a joint grows with its load.
     """
 
     bodies: np.ndarray
@@ -26,6 +28,7 @@ class TreeValues(NamedTuple):
     slots: np.ndarray
     free_bodies: np.ndarray
     coupled: bool
+    loaded: bool
 
 
 class TreeWorkspace(NamedTuple):
@@ -54,6 +57,8 @@ class TreeWorkspace(NamedTuple):
         by_position: Derivatives of the acceleration, shape ``(n, n)``.
         by_velocity: Derivatives of the acceleration, shape ``(n, n)``.
         by_parameters: Derivatives of the acceleration, shape ``(n, k)``.
+        gear: Loads of gears, their signs, friction and torque per load, as
+            :mod:`~sysid_ros.mechanics.tree.loaded_gears` has them, shape ``(4, n)``.
     """
 
     pose: np.ndarray
@@ -77,6 +82,7 @@ class TreeWorkspace(NamedTuple):
     by_position: np.ndarray
     by_velocity: np.ndarray
     by_parameters: np.ndarray
+    gear: np.ndarray
 
 
 def tree_values(
@@ -99,7 +105,8 @@ def tree_values(
     inertial[:, [4, 6, 9]] -= 0.5 * inertial[:, [4, 6, 9]].sum(axis=1, keepdims=True)
     free_bodies = np.zeros(len(model.parent), dtype=bool)
     free_bodies[model.column >= 0] = (slots[:first].reshape(-1, 10) >= 0).any(axis=1)
-    return TreeValues(inertial, values[first:].copy(), slots, free_bodies, coupled)
+    loaded = bool(model.terms.laws.code[:, BY_LOAD].any())
+    return TreeValues(inertial, values[first:].copy(), slots, free_bodies, coupled, loaded)
 
 
 def tree_workspace(model: SampleModel, columns: int) -> TreeWorkspace:
@@ -113,5 +120,5 @@ def tree_workspace(model: SampleModel, columns: int) -> TreeWorkspace:
     shapes = (
         (bodies, 12), (bodies, 3), (9,), (10,), *((bodies, 6),) * 8, (bodies, 10),
         (bodies, 10), (bodies, 12), (3, bodies, bodies), (joints, joints), (joints,),
-        (joints, joints), (joints, joints), (joints, columns))
+        (joints, joints), (joints, joints), (joints, columns), (4, joints))
     return TreeWorkspace(*(np.zeros(shape) for shape in shapes))

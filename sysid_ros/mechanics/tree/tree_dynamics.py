@@ -27,6 +27,15 @@ from numba import njit
 
 from sysid_ros.mechanics.regressor.sample_regressor import SampleModel, body_columns
 from sysid_ros.mechanics.tree.forward_kinematics import body_forward_kinematics
+from sysid_ros.mechanics.tree.loaded_gears import (
+    GEAR,
+    LOAD,
+    MOST_CHANGES,
+    divide_gears,
+    multiply_gears,
+    set_gears,
+    signs_are_right,
+)
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues, TreeWorkspace
 from sysid_ros.mechanics.tree.tree_terms import (
     add_joint_terms,
@@ -72,11 +81,34 @@ def forward_dynamics(
         v: Joint velocities, shape ``(n,)``.
         torque: Joint torques in [N·m] or [N], shape ``(n,)``.
     """
+    if values.loaded:
+        return _loaded_forward_dynamics(model, values, work, q, v, torque)
     mass_matrix_and_bias(model, values, work, q, v, torque)
     if not cholesky(work.mass):
         return False
     solve_cholesky(work.mass, work.acceleration)
     return True
+
+
+@njit(**INSIDE)
+def _loaded_forward_dynamics(
+    model: SampleModel, values: TreeValues, work: TreeWorkspace, q: np.ndarray, v: np.ndarray,
+    torque: np.ndarray,
+) -> bool:
+    """Forward dynamics with friction by load: signs of loads are changed until they are right."""
+    for change in range(MOST_CHANGES):
+        mass_matrix_and_bias(model, values, work, q, v, torque)
+        divide_gears(work.gear, work.mass)
+        if not cholesky(work.mass):
+            return False
+        for j in range(len(q)):
+            work.acceleration[j] /= work.gear[GEAR, j]
+        solve_cholesky(work.mass, work.acceleration)
+        if signs_are_right(
+            model.terms, values.amplitudes, q, v, work.acceleration, torque, work.gear, change
+        ):
+            return True
+    return False
 
 
 @njit(**INSIDE)
@@ -86,7 +118,8 @@ def mass_matrix_and_bias(
 ) -> None:
     """Mass matrix M by CRBA and, as ``acceleration``, tau - bias by RNEA without acceleration.
 
-    Arguments are those of :func:`forward_dynamics`.
+    With friction by load, both are those of the signs that loads are taken to have. Arguments are
+    those of :func:`forward_dynamics`.
     """
     for j in range(len(q)):
         work.acceleration[j] = torque[j]
@@ -101,14 +134,22 @@ def mass_matrix_and_bias(
     for i in range(len(model.parent) - 1, -1, -1):
         _rnea_crba_backward(model, work, i)
     project_to_joints(model.coupling, values.coupled, work.pairs[0], work.mass)
+    if values.loaded:
+        set_gears(model.terms, values.amplitudes, v, work.gear)
+        multiply_gears(work.gear, work.mass)
+        for j in range(len(q)):
+            bias = torque[j] - work.acceleration[j]
+            work.acceleration[j] = torque[j] - work.gear[GEAR, j] * bias
     add_joint_terms(model.terms, values.amplitudes, q, v, work.mass, work.acceleration)
 
 
 @njit(**INSIDE)
-def solve_derivatives(work: TreeWorkspace) -> None:
+def solve_derivatives(values: TreeValues, work: TreeWorkspace) -> None:
     """Derivatives of the acceleration from those of the torque: -M^-1 times them, in place."""
     for table in (work.by_position, work.by_velocity, work.by_parameters):
         negate(table)
+        if values.loaded:
+            divide_gears(work.gear, table)
         solve_cholesky_columns(work.mass, table)
 
 
@@ -136,9 +177,12 @@ def rnea_derivatives(
     for i in range(len(model.parent)):
         if values.free_bodies[i]:
             _inertial_columns(model, values.slots, work, i)
+    if values.loaded:
+        for table in (work.by_position, work.by_velocity, work.by_parameters):
+            multiply_gears(work.gear, table)
     differentiate_joint_terms(
-        model.terms, values.amplitudes, values.slots, q, v, work.acceleration, work.by_position,
-        work.by_velocity, work.by_parameters)
+        model.terms, values.amplitudes, values.slots, q, v, work.acceleration, work.gear[LOAD],
+        work.by_position, work.by_velocity, work.by_parameters)
 
 
 @njit(**INSIDE)

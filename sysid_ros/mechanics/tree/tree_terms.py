@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from sysid_ros.mechanics.joint_terms.dispatch import (
+    BY_LOAD,
     END,
     FIRST,
     VARIABLE,
@@ -24,6 +25,8 @@ def add_joint_terms(
 ) -> None:
     """Add drive inertias to the mass matrix M, and subtract other joint terms from tau - bias.
 
+    Friction that grows with the load is not among them.
+
     Args:
         terms: Their t columns.
         amplitudes: Their parameters, shape ``(t,)``.
@@ -35,7 +38,7 @@ def add_joint_terms(
     for k in range(len(amplitudes)):
         if terms.laws.code[k, VARIABLE] == ACCELERATION:
             add_outer_product(terms, k, amplitudes[k], mass)
-        else:
+        elif terms.laws.code[k, BY_LOAD] == 0:
             value = law_value(terms.laws, k, motion_variable(terms, k, q, v, v))
             add_direction(terms, k, -amplitudes[k] * value, torque)
 
@@ -43,9 +46,10 @@ def add_joint_terms(
 @njit(**INSIDE)
 def differentiate_joint_terms(
     terms: TermArrays, amplitudes: np.ndarray, slots: np.ndarray, q: np.ndarray, v: np.ndarray,
-    a: np.ndarray, by_position: np.ndarray, by_velocity: np.ndarray, by_parameters: np.ndarray,
+    a: np.ndarray, load: np.ndarray, by_position: np.ndarray, by_velocity: np.ndarray,
+    by_parameters: np.ndarray,
 ) -> None:
-    """Add the derivatives of the torques of joint terms.
+    """Add the derivatives of the torques of joint terms, where they stand at loads.
 
     Args:
         terms: Their t columns.
@@ -55,6 +59,7 @@ def differentiate_joint_terms(
         q: Joint positions in [rad] or [m], shape ``(n,)``.
         v: Joint velocities, shape ``(n,)``.
         a: Joint accelerations, shape ``(n,)``.
+        load: Loads of joints whose friction grows with them in [N·m] or [N], shape ``(n,)``.
         by_position: Is added to, shape ``(n, n)``.
         by_velocity: Is added to, shape ``(n, n)``.
         by_parameters: Is added to, shape ``(n, k)``.
@@ -62,17 +67,19 @@ def differentiate_joint_terms(
     first = len(slots) - len(amplitudes)
     for k in range(len(amplitudes)):
         variable, x = terms.laws.code[k, VARIABLE], motion_variable(terms, k, q, v, a)
-        value = law_value(terms.laws, k, x)
+        value, size = law_value(terms.laws, k, x), 1.0
+        if terms.laws.code[k, BY_LOAD] != 0:
+            size = abs(load[terms.laws.code[k, FIRST]])
         if variable == POSITION:
             slope = amplitudes[k] * law_slope(terms.laws, k, x, value)
             add_outer_product(terms, k, slope, by_position)
         elif variable == VELOCITY:
             slope = amplitudes[k] * law_slope(terms.laws, k, x, value)
-            add_outer_product(terms, k, slope, by_velocity)
+            add_outer_product(terms, k, size * slope, by_velocity)
         slot = slots[first + k]
         if slot >= 0:
             for j in range(len(q)):
-                by_parameters[j, slot] = terms.weights[k, j] * value
+                by_parameters[j, slot] = terms.weights[k, j] * size * value
 
 
 @njit(**INSIDE)

@@ -200,7 +200,7 @@ def test_torques_of_another_robot_are_refused():
 
 @pytest.mark.parametrize(('terms', 'match'), [
     ([CoulombFriction()], 'jumps where the velocity'),
-    ([LoadFriction()], 'grows with the load'),
+    ([LoadFriction()], 'LoadFriction with coulomb_smoothing 0'),
 ])
 def test_models_whose_torque_jumps_are_refused_where_accelerations_are_needed(terms, match):
     with pytest.raises(ModelError, match=match):

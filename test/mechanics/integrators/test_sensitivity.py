@@ -21,6 +21,7 @@ from sysid_ros.mechanics.joint_terms.terms import (
     AsymmetricCoulombFriction,
     CoulombFriction,
     CoupledAxis,
+    LoadFriction,
     SmoothCoulombFriction,
     Stiffness,
     StribeckFriction,
@@ -40,6 +41,7 @@ TERMS = {
         Stiffness()),
     'of some joints': (ViscousFriction(('wrist',)), CoulombFriction(('elbow', 'waist'), 0.2)),
     'asymmetric': (AsymmetricCoulombFriction(smoothing=0.2),),
+    'by load': (ViscousFriction(), Armature(), LoadFriction(smoothing=0.3)),
     'coupled': (
         CoupledAxis('drive', (('elbow', 1.0), ('wrist', -0.5)), smoothing=0.2), TorqueOffset()),
 }

@@ -128,7 +128,7 @@ def test_a_smoothing_that_two_terms_share_is_worked_on_by_the_regressor():
     robot = RobotModel.from_urdf(URDF)
     shared = [SmoothCoulombFriction(), StribeckFriction(smoothing=None)]
     assert shaped_model(TorqueModel(robot, shared)) is None
-    assert shaped_model(TorqueModel(robot, [LoadFriction()])) is None
+    assert shaped_model(TorqueModel(robot, [LoadFriction(smoothing=None)])) is None
 
 
 @pytest.mark.parametrize('identified', [True, False])

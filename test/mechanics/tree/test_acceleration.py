@@ -32,6 +32,7 @@ from sysid_ros.mechanics.tree.acceleration import (
     linearised_accelerations,
     require_smooth,
 )
+from sysid_ros.robot.floating_base import with_floating_base
 from sysid_ros.robot.model import RobotModel
 
 # The bar of the derivatives: central differences make errors of about 1e-9 themselves.
@@ -112,6 +113,8 @@ def test_value_and_slopes_are_those_of_pinocchios_articulated_bodies(seed):
     (SmoothCoulombFriction(), StribeckFriction(smoothing=None), Armature()),
     (SmoothCoulombFriction((), AXIS), ViscousFriction()), (PowerLawFriction(),),
     (ViscousFriction(), DriveGain()), (*SMOOTH, DriveGain(joints=('elbow',))),
+    (*SMOOTH, LoadFriction(smoothing=0.3)),
+    (LoadFriction(('elbow',), smoothing=0.1), StribeckFriction(smoothing=0.3)),
 ], ids=lambda terms: '+'.join(type(term).__name__ for term in terms) or 'bodies alone')
 def test_slopes_are_central_differences_whatever_the_joint_terms(terms):
     model = arm(*terms)
@@ -126,6 +129,40 @@ def test_slopes_are_central_differences_whatever_the_joint_terms(terms):
 def test_slopes_hold_where_joints_move_several_bodies(robot):
     model = TorqueModel(robot, SMOOTH)
     assert_slopes(model, *random_state(model), with_values(model))
+
+
+@pytest.mark.parametrize('robot', [
+    RobotModel.from_urdf(golden.arm_urdf(mimic=True)),
+    RobotModel.from_urdf(factory.gripper_urdf()),
+    with_floating_base(RobotModel.from_urdf(golden.arm_urdf())),
+], ids=['mimic joint', 'gripper', 'floating base'])
+def test_slopes_hold_for_the_load_of_joints_that_move_several_bodies(robot):
+    model = TorqueModel(robot, (*SMOOTH, LoadFriction(smoothing=0.3)))
+    assert_slopes(model, *random_state(model), with_values(model))
+
+
+@pytest.mark.parametrize('friction', [0.1, 0.6, 0.99])
+@pytest.mark.parametrize('seed', range(4))
+def test_under_friction_by_load_they_are_the_inverse_of_the_torque(seed, friction):
+    # The sign of each load depends on all accelerations: none may be taken for granted.
+    robot = RobotModel.from_urdf(factory.random_urdf(seed, 6))
+    model = TorqueModel(robot, (*SMOOTH, LoadFriction(smoothing=0.05)))
+    random, joints = np.random.default_rng(seed), len(robot.joint_names)
+    values = with_values(model, seed)
+    values[[name.endswith('.load_friction') for name in model.parameters.names]] = friction
+    sizes = np.array([3.0, 1.0, 20.0])[:, None, None]
+    q, v, a = sizes * random.uniform(-1.0, 1.0, (3, 400, joints))
+    found = accelerations(model, values, q, v, model.torque(values, q, v, a))
+    np.testing.assert_allclose(found, a, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(('term', 'found'), [
+    (CoupledAxis('drive', AXIS[0][1], smoothing=0.2), 'a drive that turns several joints'),
+    (DriveGain(), 'a drive gain'),
+], ids=['axis', 'gain'])
+def test_friction_by_load_is_refused_where_accelerations_are_not_known(term, found):
+    with pytest.raises(ModelError, match=f'{found}.*Leave load_friction out'):
+        require_smooth(arm(term, LoadFriction(smoothing=0.2)))
 
 
 @pytest.mark.parametrize('name', closed.CLOSED)
@@ -203,7 +240,8 @@ def test_smooth_models_are_accepted(terms):
     (AsymmetricCoulombFriction(), 'AsymmetricCoulombFriction with coulomb_smoothing 0'),
     (CoupledAxis('drive', AXIS[0][1]), 'CoupledAxis with coulomb_smoothing 0'),
     (StribeckFriction(smoothing=0.0), 'StribeckFriction with coulomb_smoothing 0'),
-    (LoadFriction(), 'grows with the load'),
+    (LoadFriction(), 'LoadFriction with coulomb_smoothing 0'),
+    (LoadFriction(smoothing=None), 'coulomb_smoothing: identified'),
 ])
 def test_models_whose_torque_jumps_are_refused_with_what_to_do(term, match):
     with pytest.raises(ModelError, match=f'arm: .*{match}.*(Give coulomb_smoothing|Leave fr)'):

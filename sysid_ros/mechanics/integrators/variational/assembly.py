@@ -63,7 +63,8 @@ def constraints(
         bodies = len(system.tree.parent)
         values = TreeValues(
             np.zeros((bodies, 10)), np.zeros(len(system.terms.weights)),
-            np.full(len(system.terms.weights), -1), np.zeros(bodies, dtype=bool), system.coupled)
+            np.full(len(system.terms.weights), -1), np.zeros(bodies, dtype=bool), system.coupled,
+            loaded=False)
     inspect(system, values, work, q, np.zeros_like(q), multipliers)
     found, inner = work.closures, work.lagrangian
     return Constraints(

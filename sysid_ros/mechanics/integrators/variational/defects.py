@@ -28,7 +28,13 @@ from sysid_ros.mechanics.integrators.variational.lagrangian import (
 from sysid_ros.mechanics.integrators.variational.system import DiscreteSystem
 from sysid_ros.mechanics.joint_terms import dispatch
 from sysid_ros.mechanics.regressor import sample_regressor
-from sysid_ros.mechanics.tree import forward_kinematics, tree_arrays, tree_dynamics, tree_terms
+from sysid_ros.mechanics.tree import (
+    forward_kinematics,
+    loaded_gears,
+    tree_arrays,
+    tree_dynamics,
+    tree_terms,
+)
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues
 from sysid_ros.numerics import by_reference, dense, spatial_vectors, tables
 from sysid_ros.numerics import jit as compiled
@@ -37,9 +43,9 @@ from sysid_ros.numerics.tables import clear_tables
 
 #: Files that are compiled into the call.
 SOURCES = (
-    by_reference, compiled, dense, forward_kinematics, sample_regressor, *dispatch.SOURCES,
-    spatial_vectors, tree_arrays, tree_dynamics, tree_terms, discrete_lagrangian, lagrangian,
-    system, tables)
+    by_reference, compiled, dense, forward_kinematics, loaded_gears, sample_regressor,
+    *dispatch.SOURCES, spatial_vectors, tree_arrays, tree_dynamics, tree_terms,
+    discrete_lagrangian, lagrangian, system, tables)
 
 
 class Defects(NamedTuple):

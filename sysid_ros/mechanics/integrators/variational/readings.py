@@ -32,7 +32,13 @@ from sysid_ros.mechanics.joint_terms import dispatch
 from sysid_ros.mechanics.joint_terms.dispatch import VARIABLE, TermArrays, law_value
 from sysid_ros.mechanics.joint_terms.law import POSITION
 from sysid_ros.mechanics.regressor import sample_regressor
-from sysid_ros.mechanics.tree import forward_kinematics, tree_arrays, tree_dynamics, tree_terms
+from sysid_ros.mechanics.tree import (
+    forward_kinematics,
+    loaded_gears,
+    tree_arrays,
+    tree_dynamics,
+    tree_terms,
+)
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues
 from sysid_ros.mechanics.tree.tree_terms import along
 from sysid_ros.numerics import by_reference, dense, spatial_vectors, tables
@@ -43,8 +49,8 @@ from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
 #: Files that are compiled into these calls.
 SOURCES = (
     by_reference, closure_arrays, closure_kernels, compiled, dense, forward_kinematics,
-    sample_regressor, *dispatch.SOURCES, spatial_vectors, tree_arrays, tree_dynamics, tree_terms,
-    discrete_lagrangian, closures, lagrangian, step, system, tables)
+    loaded_gears, sample_regressor, *dispatch.SOURCES, spatial_vectors, tree_arrays,
+    tree_dynamics, tree_terms, discrete_lagrangian, closures, lagrangian, step, system, tables)
 
 
 @njit(**INSIDE)

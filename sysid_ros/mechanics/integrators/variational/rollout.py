@@ -40,7 +40,13 @@ from sysid_ros.mechanics.integrators.variational.step import (
 from sysid_ros.mechanics.integrators.variational.system import DiscreteSystem
 from sysid_ros.mechanics.joint_terms import dispatch
 from sysid_ros.mechanics.regressor import sample_regressor
-from sysid_ros.mechanics.tree import forward_kinematics, tree_arrays, tree_dynamics, tree_terms
+from sysid_ros.mechanics.tree import (
+    forward_kinematics,
+    loaded_gears,
+    tree_arrays,
+    tree_dynamics,
+    tree_terms,
+)
 from sysid_ros.mechanics.tree.tree_arrays import TreeValues
 from sysid_ros.numerics import by_reference, dense, spatial_vectors, tables
 from sysid_ros.numerics import jit as compiled
@@ -51,8 +57,8 @@ from sysid_ros.numerics.tables import copy, copy_row, copy_table
 #: Files that are compiled into these calls.
 SOURCES = (
     by_reference, closure_arrays, closure_kernels, compiled, dense, forward_kinematics,
-    sample_regressor, *dispatch.SOURCES, spatial_vectors, tree_arrays, tree_dynamics, tree_terms,
-    discrete_lagrangian, closures, lagrangian, step, system, tables)
+    loaded_gears, sample_regressor, *dispatch.SOURCES, spatial_vectors, tree_arrays,
+    tree_dynamics, tree_terms, discrete_lagrangian, closures, lagrangian, step, system, tables)
 # Twice as long steps are taken again when they would need less than this part of the margin.
 _CALM = 0.5
 

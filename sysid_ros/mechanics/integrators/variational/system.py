@@ -11,6 +11,7 @@ from sysid_ros.errors import ModelError
 from sysid_ros.mechanics.closures.closure_arrays import Closures, closures_of_bodies
 from sysid_ros.mechanics.joint_terms.dispatch import TermArrays, columns_by_laws
 from sysid_ros.mechanics.joint_terms.law import POSITION
+from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
 from sysid_ros.mechanics.joint_terms.stiffness import SPRING
 from sysid_ros.mechanics.regressor.sample_regressor import SampleModel, shaped_model
 from sysid_ros.mechanics.torque_model import TorqueModel
@@ -49,7 +50,7 @@ def discrete_system(model: TorqueModel, closures: Sequence[LoopClosure] = ()) ->
     """
     require_smooth(model)
     shaped = shaped_model(model)
-    if shaped is None:
+    if shaped is None or any(isinstance(term, LoadFriction) for term in model.terms):
         raise ModelError(
             'discrete mechanics does not know the robot or one of its joint terms',
             where=model.robot.name, found=', '.join(type(t).__name__ for t in model.terms),
