@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid check``."""
     parser.add_argument(
         'recording', type=Path, metavar='RECORDING',
-        help='settings file (YAML), folder of a recording, a bag, or a CSV or NPZ file')
+        help='settings file (YAML), folder of a recording, a bag, or a CSV, NPZ or Parquet file')
     parser.add_argument(
         '--settings', type=Path, metavar='FILE',
         help='settings file that says of a bag what robot it is of')

@@ -18,7 +18,7 @@ from sysid_ros.runs.export import export_run
 from sysid_ros.runs.run_folder import RunFolder
 
 # What a URDF or MJCF is not: one who names such a file means another export.
-_NO_DESCRIPTION = frozenset({'.csv', '.json', '.npz', '.yaml', '.yml'})
+_NO_DESCRIPTION = frozenset({'.csv', '.json', '.npz', '.parquet', '.yaml', '.yml'})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,7 @@ from sysid_ros.runs.sources import SETTINGS, load_another
 from sysid_ros.runs.stored_robot import stored_robot
 from sysid_ros.settings import parse_settings
 
-_TABLES = {'.csv': 'csv', '.npz': 'npz'}
+_TABLES = {'.csv': 'csv', '.npz': 'npz', '.parquet': 'parquet'}
 # Name of the description among the files of the prior.
 _DESCRIPTION = 'robot'
 

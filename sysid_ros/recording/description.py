@@ -24,6 +24,7 @@ _LEAST_UNPACKED = 16e6
 _FORMAT_KEYS: Mapping[str, frozenset[str]] = {
     'csv': frozenset({'time', 'delimiter', 'decimal'}),
     'npz': frozenset({'time', 'memory_limit'}),
+    'parquet': frozenset({'time', 'memory_limit'}),
     'rosbag': frozenset({
         'topic', 'effort_topic', 'rename', 'stamps', 'clock_warning', 'clock_limit', 'salvage',
         'memory_limit',
@@ -41,7 +42,7 @@ class TimeSettings(StrictSettings):
     Attributes:
         rate: Samples per second of stamps that are a uniform clock, in [Hz].
         column: CSV column, by header name or index.
-        array: NPZ array.
+        array: NPZ array, or column of a Parquet file.
         nanoseconds: Column or array of the nanoseconds beside one of whole seconds, as messages of
             ROS have them.
         file: File of the column or array; the recording's ``file`` where left out.
@@ -88,7 +89,7 @@ class QuantitySettings(StrictSettings):
             efforts of ``unpowered`` joints: ``columns: {elbow: tau_2}``.
         prefix: What CSV columns are called before the names of the joints, in place of
             ``columns``.
-        array: NPZ array of shape ``(T, n)``.
+        array: NPZ array of shape ``(T, n)``, or column of a Parquet file, of lists of n numbers.
         unit: One unit, or one per joint; SI angles where left out.
         side: Whether the signal was taken at the joints or at the motors.
         sign: +1 or -1, one or one per joint.
@@ -146,7 +147,7 @@ class RecordingSettings(StrictSettings):
     """The ``recording:`` section of a settings file.
 
     Attributes:
-        format: ``csv``, ``npz`` or ``rosbag``.
+        format: ``csv``, ``npz``, ``parquet`` or ``rosbag``.
         joints: Names in the robot model, in the order of the columns; for a bag
             the wanted joints, all where left out.
         file: Default file of every quantity; for a bag its folder or file.
@@ -174,7 +175,7 @@ class RecordingSettings(StrictSettings):
             NPZ archive, unpack to far more.
     """
 
-    format: Literal['csv', 'npz', 'rosbag']
+    format: Literal['csv', 'npz', 'parquet', 'rosbag']
     joints: tuple[str, ...] = ()
     file: str | None = None
     delimiter: str = Field(default=',', min_length=1, max_length=1)
@@ -334,6 +335,7 @@ def _check_source(
     needed, useless = {
         'csv': ((), ('array',)),
         'npz': (('array',), ('prefix',)),
+        'parquet': (('array',), ('prefix',)),
         'rosbag': ((), ('file', 'columns', 'prefix', 'array', 'time')),
     }[recording.format]
     if quantity == 'command' and recording.format != 'rosbag':

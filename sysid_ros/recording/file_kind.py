@@ -10,6 +10,7 @@ _FIRST_BYTES = {
     b'\x89MCAP': ('an MCAP file, as bags are', 'rosbag'),
     b'SQLite format 3\0': ('an SQLite file, as bags are', 'rosbag'),
     b'PK\x03\x04': ('a ZIP archive, as NPZ files are', 'npz'),
+    b'PAR1': ('a Parquet file', 'parquet'),
     b'\x93NUMPY': ('a single array (NPY)', None),
 }
 _TABLES = ('.csv', '.tsv', '.txt')
@@ -53,7 +54,7 @@ def require_format(path: Path, wanted: str) -> None:
 
     Args:
         path: The file.
-        wanted: ``csv`` or ``npz``.
+        wanted: ``csv``, ``npz`` or ``parquet``.
 
     Raises:
         RecordingError: It is a folder or a file of another format, which is named.
@@ -71,6 +72,7 @@ def format_fix(wanted: str | None) -> str | None:
         return None
     keys = {
         'csv': 'joints, time and columns', 'npz': 'joints, time and arrays',
+        'parquet': 'joints, time and arrays',
         'rosbag': 'without time, columns and arrays'}[wanted]
     joined = keys if keys.startswith('without') else f'with {keys}'
     return f'If it is what you mean, say recording: {{format: {wanted}}}, {joined}'

@@ -19,14 +19,9 @@ from sysid_ros.recording.checks.unpowered import with_unpowered
 from sysid_ros.recording.description import QuantitySettings, RecordingSettings, TimeSettings
 from sysid_ros.recording.recording import Channel, Recording
 from sysid_ros.recording.samples import Samples, clean_channels, to_joint_side
+from sysid_ros.recording.table.array_files import read_array, read_headers
+from sysid_ros.recording.table.arrays import ArrayHeader, array_header, require_bounded
 from sysid_ros.recording.table.csv_reader import read_csv_columns
-from sysid_ros.recording.table.npz_reader import (
-    NpzHeader,
-    npz_header,
-    read_npz_array,
-    read_npz_headers,
-    require_npz_bounded,
-)
 from sysid_ros.recording.units import TIME_UNITS
 
 _BLOCK = 1 << 20
@@ -197,9 +192,9 @@ def _mend_table_clock(t: np.ndarray, tolerance: float) -> tuple[np.ndarray, tupl
 
 def _read_tables(settings: RecordingSettings, base: Path) -> list[Samples]:
     """Group quantities that share their stamps, so that a bad row leaves all of them."""
-    if settings.format == 'npz':
-        require_npz_bounded(
-            _npz_headers(settings, base), 1e6 * settings.memory_limit,
+    if settings.format != 'csv':
+        require_bounded(
+            _array_headers(settings, base), 1e6 * settings.memory_limit,
             ', '.join(sorted(map(str, _table_files(settings, base)))))
     groups: dict[TimeSettings, dict[str, np.ndarray]] = {}
     for name, quantity in settings.quantities.items():
@@ -212,7 +207,7 @@ def _read_tables(settings: RecordingSettings, base: Path) -> list[Samples]:
     ]
 
 
-def _npz_headers(settings: RecordingSettings, base: Path) -> Iterator[NpzHeader]:
+def _array_headers(settings: RecordingSettings, base: Path) -> Iterator[ArrayHeader]:
     """Headers of all arrays that a recording is read from."""
     quantities = settings.quantities.values()
     arrays = [(quantity.file, quantity.array or '') for quantity in quantities]
@@ -221,10 +216,10 @@ def _npz_headers(settings: RecordingSettings, base: Path) -> Iterator[NpzHeader]
             arrays += [(time.file, str(array)) for array in (time.array, time.nanoseconds)
                        if array is not None]
     files = {base / (file or settings.file or '') for file, _ in arrays}
-    known = {path: read_npz_headers(path) for path in files}
+    known = {path: read_headers(settings.format, path) for path in files}
     for file, array in arrays:
         path = base / (file or settings.file or '')
-        yield npz_header(known[path], array, path)
+        yield array_header(known[path], array, path)
 
 
 def _read_quantity(
@@ -236,7 +231,7 @@ def _read_quantity(
     if settings.format == 'csv':
         values = read_csv_columns(path, columns, settings.delimiter, settings.decimal)
     else:
-        values = read_npz_array(path, quantity.array or '', columns)
+        values = read_array(settings.format, path, quantity.array or '', columns)
     if named is not None:
         values = _in_place(values, [column is not None for column in named])
     if values.shape[1] != len(settings.joints):
@@ -267,8 +262,8 @@ def _read_time(
             stamps = read_csv_columns(path, columns, settings.delimiter, settings.decimal)
         else:
             stamps = np.hstack([
-                read_npz_array(path, str(array)) for array in (time.array, time.nanoseconds)
-                if array is not None])
+                read_array(settings.format, path, str(array))
+                for array in (time.array, time.nanoseconds) if array is not None])
         t = stamps[:, 0] * TIME_UNITS[time.unit]
         if time.nanoseconds is not None:
             t = t + TIME_UNITS['ns'] * stamps[:, 1]

@@ -269,7 +269,7 @@ def _format_of(recording: Path) -> str:
             'is no recording', where=str(recording),
             found=kind[0] if kind is not None else (
                 'no such file' if not recording.exists() else 'a file of another kind'),
-            allowed='a CSV or NPZ file, or a bag (its folder, .mcap or .db3)',
+            allowed='a CSV, NPZ or Parquet file, or a bag (its folder, .mcap or .db3)',
             fix='Save it as a table with a header: in MATLAB by writetable(T, "a.csv"), in Python '
             'by numpy.savez("a.npz", t=t, q=q, tau=tau) or frame.to_csv("a.csv")'
             if recording.is_file() else None)

@@ -13,7 +13,7 @@ from sysid_ros.runs.initial_settings import initial_settings
 from sysid_ros.runs.sources import SETTINGS
 from sysid_ros.settings import parse_settings
 
-_BAGS, _TABLES = ('.mcap', '.db3'), ('.csv', '.npz')
+_BAGS, _TABLES = ('.mcap', '.db3'), ('.csv', '.npz', '.parquet')
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class GuessedSource:
         """Guess the settings of a recording.
 
         Args:
-            recording: CSV or NPZ file, or bag.
+            recording: CSV, NPZ or Parquet file, or bag.
             robot: URDF, xacro or MJCF of the robot; by default what the bag has of it.
             folder: A folder for the description that a bag has.
 

@@ -41,6 +41,12 @@ from sysid_ros.robot.description.srdf import AllowedCollisions
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.initial_settings import initial_settings
 
+try:  # which no distribution of ROS brings
+    import pyarrow
+    import pyarrow.parquet
+except ImportError:
+    pyarrow = None
+
 #: Memory that the settings allow for a recording, in [MB].
 MEMORY_LIMIT = 50.0
 SECONDS, RATE = 4.0, 50.0
@@ -185,6 +191,14 @@ def _tables(folder: Path, arm: SimulatedArm) -> list[Target]:
         return read_head(archive, 'npz').values, load_recording(packed, folder)
 
     targets.append(target_of('array of an npz', array, read_array))
+    if pyarrow is not None:
+        path = folder / 'table.parquet'
+        pyarrow.parquet.write_table(pyarrow.table(
+            {'t': t, 'q': q.tolist(), 'tau': tau.tolist()}), path)
+        columns = _recording(arm, format='parquet', file=path.name, **arrays)
+        targets.append(target_of('parquet', path, lambda: (
+            read_head(folder / 'table.parquet', 'parquet').values,
+            load_recording(columns, folder))))
     path = folder / 'table.csv'
     header = ['t', *(f'{kind}{k}' for kind in ('q', 'tau') for k in range(q.shape[1]))]
     rows = np.column_stack([t, q, tau]).tolist()

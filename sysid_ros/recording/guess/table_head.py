@@ -13,12 +13,9 @@ import numpy as np
 
 from sysid_ros.errors import RecordingError, listed, unreadable
 from sysid_ros.recording.description import MEMORY_LIMIT
+from sysid_ros.recording.table.array_files import read_array, read_headers
+from sysid_ros.recording.table.arrays import require_bounded
 from sysid_ros.recording.table.csv_reader import is_number, read_csv_columns
-from sysid_ros.recording.table.npz_reader import (
-    read_npz_array,
-    read_npz_headers,
-    require_npz_bounded,
-)
 
 # In this order, where several split all rows alike.
 _SEPARATORS = ('\t', ';', '|', ',', ' ')
@@ -34,15 +31,15 @@ class TableHead:
 
     Attributes:
         path: The file.
-        format: ``csv`` or ``npz``.
+        format: ``csv``, ``npz`` or ``parquet``.
         names: Names of the columns; empty strings where there is no header. An array of several
-            columns is named ``array[0]``, ``array[1]`` and so on.
+            columns is named ``array[0]``, ``array[1]`` and so on, or ``array.label``.
         delimiter: Separator of a CSV file.
         decimal: Decimal mark of its numbers.
         in_file: Whether the names stand in the file; where it is the print of messages, they are
             those of the messages.
         numeric: Numbers of the columns that hold numbers.
-        arrays: Array and column of each name in an archive.
+        arrays: Array and column of each name in a file of arrays.
     """
 
     path: Path
@@ -71,7 +68,8 @@ class TableHead:
         if self.format == 'csv':
             table = read_csv_columns(self.path, self.numeric, self.delimiter, self.decimal)
             return dict(zip(self.numeric, table.T, strict=True))
-        whole = {name: read_npz_array(self.path, name) for name in dict(self.arrays)}
+        whole = {
+            name: read_array(self.format, self.path, name) for name in dict(self.arrays)}
         return {k: whole[name][:, column] for k, (name, column) in enumerate(self.arrays)}
 
 
@@ -79,13 +77,13 @@ def read_head(path: Path, format: str) -> TableHead:
     """Header and separator of a table.
 
     Args:
-        path: A CSV or NPZ file.
-        format: ``csv`` or ``npz``.
+        path: A CSV, NPZ or Parquet file.
+        format: ``csv``, ``npz`` or ``parquet``.
 
     Raises:
         RecordingError: It cannot be read, or holds no table.
     """
-    return _csv_head(path) if format == 'csv' else _npz_head(path)
+    return _csv_head(path) if format == 'csv' else _array_head(path, format)
 
 
 def _csv_head(path: Path) -> TableHead:
@@ -174,8 +172,8 @@ def _commented_names(lines: Sequence[str], delimiter: str, count: int) -> list[s
     return None
 
 
-def _npz_head(path: Path) -> TableHead:
-    headers = read_npz_headers(path)
+def _array_head(path: Path, format: str) -> TableHead:
+    headers = read_headers(format, path)
     shapes = {name: header.shape for name, header in headers.items() if header.is_numeric}
     rows = max((shape[0] for shape in shapes.values() if shape), default=0)
     arrays = [
@@ -185,11 +183,15 @@ def _npz_head(path: Path) -> TableHead:
     if rows < _LEAST_ROWS or not arrays:
         shown = listed(f'{name} {shape}' for name, shape in shapes.items())
         raise RecordingError(
-            'the archive holds no table', where=str(path), found=shown or 'no numbers',
+            'the file holds no table', where=str(path), found=shown or 'no numbers',
             allowed='arrays of shape (T,) and (T, joints), time first',
             fix='Save arrays with time first, as numpy.savez(file, t=t, q=q, tau=tau)')
-    require_npz_bounded(
+    require_bounded(
         (headers[name] for name in dict(arrays)), 1e6 * MEMORY_LIMIT, str(path))
-    names = tuple(
-        f'{name}[{column}]' if len(shapes[name]) == 2 else name for name, column in arrays)
-    return TableHead(path, 'npz', names, arrays=tuple(arrays))
+    names = []
+    for name, column in arrays:
+        labels, ending = headers[name].labels, ''
+        if len(shapes[name]) == 2:
+            ending = f'.{labels[column]}' if labels else f'[{column}]'
+        names.append(name + ending)
+    return TableHead(path, format, tuple(names), arrays=tuple(arrays))
