@@ -129,12 +129,15 @@ class CommandSettings(QuantitySettings):
     Attributes:
         topic: Topic of a bag, of ``trajectory_msgs/msg/JointTrajectory``,
             ``std_msgs/msg/Float64MultiArray`` or ``sensor_msgs/msg/JointState``; the only one of
-            these types beside the joint states where left out.
+            these types beside the joint states where left out, or else the only one of
+            ``control_msgs/msg/JointTrajectoryControllerState``. Where it is named, of
+            ``control_msgs/msg/DynamicJointState``, too, whose interface is the ``field``.
         field: Field of the messages that is the command.
         joints: Joints of the numbers of a ``Float64MultiArray``, by their names in the model; those
             of the recording where left out.
-        between_points: Whether positions of a trajectory go from point to point by splines, as
-            ``joint_trajectory_controller`` plays them, or each point holds until the next.
+        between_points: Whether positions of a trajectory, or of a controller's states, go from
+            point to point by splines, as ``joint_trajectory_controller`` plays them, or each point
+            holds until the next.
     """
 
     topic: str | None = None

@@ -222,6 +222,8 @@ class Simulator:
             for number in numbers:
                 trajectory = trajectories[number]
                 work.state[:], work.state_by[:] = trajectory.start, first
+                # Signs of loads begin anew, so that no trajectory depends on the one before.
+                work.tree.gear[:] = 0.0
                 torque = np.ascontiguousarray(trajectory.torque, dtype=float)
                 simulate(
                     arrays, known, actuators, work, torque, self._lines(trajectory, delay),

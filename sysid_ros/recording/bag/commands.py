@@ -9,9 +9,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from rosbags.interfaces import Connection as BagConnection
 from rosbags.typesys import Stores, get_typestore
 
 from sysid_ros.errors import RecordingError, listed, nearest_name
+from sysid_ros.recording.bag.control_messages import (
+    CONTROL_TYPES,
+    CONTROLLER_STATE,
+    control_types,
+    told,
+    wanted_point,
+)
 from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE, JointStateDecoder
 from sysid_ros.recording.bag.mcap import RawMessage
 from sysid_ros.recording.bag.reader import BagClock, one_clear_error
@@ -25,6 +33,10 @@ from sysid_ros.recording.samples import Samples
 JOINT_TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
 FLOAT_ARRAY = 'std_msgs/msg/Float64MultiArray'
 COMMAND_TYPES = (JOINT_TRAJECTORY, FLOAT_ARRAY, JOINT_STATE)
+#: Types of the topics of a bag that may hold commands.
+BAG_COMMAND_TYPES = (*COMMAND_TYPES, *CONTROL_TYPES)
+# A controller that stands still for so long in [s] tells nothing in between.
+_PAUSE = 0.5
 
 # Fields of the points of a trajectory, by those of settings.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -65,11 +77,11 @@ def read_commands(
     command = settings.command
     assert command is not None  # required of the caller
     with one_clear_error(path):
-        topic, kind, raw = _raw_messages(path, settings, command)
+        topic, kind, definition, raw = _raw_messages(path, settings, command)
         reading = _CommandReading(
             settings, command, f'{path}: {topic}', counts, mean_period(np.unique(clock.t)),
             float(clock.t.max()))
-        messages = list(_decoded(raw, kind))
+        messages = list(_decoded(raw, kind, definition, reading.where))
     begins, order = _begins(messages, settings, clock, reading.where)
     for row in order:
         reading.add(kind, float(begins[row]), messages[row].content)
@@ -78,19 +90,22 @@ def read_commands(
 
 def _raw_messages(
     path: Path, settings: RecordingSettings, command: CommandSettings
-) -> tuple[str, str, list[RawMessage]]:
-    """Topic of the commands, its type, and its messages."""
+) -> tuple[str, str, str, list[RawMessage]]:
+    """Topic of the commands, its type and what the bag says it is made of, and its messages."""
     if settings.salvage:
         intact = [
             item for item in salvaged(bag_files(path), settings.most_unpacked)
-            if not isinstance(item, str) and item.kind in COMMAND_TYPES
+            if not isinstance(item, str) and item.kind in BAG_COMMAND_TYPES
             and item.topic in {command.topic or item.topic} - _taken(settings, command)]
         topic, kind = _topic({item.topic: item.kind for item in intact}, settings, command, path)
-        return topic, kind, [item for item in intact if item.topic == topic]
+        return topic, kind, '', [item for item in intact if item.topic == topic]
     with open_bag(path) as reader:
         kinds = {item.topic: item.msgtype for item in reader.connections}
         topic, kind = _topic(kinds, settings, command, path)
-        return topic, kind, [
+        stated = [
+            item.msgdef.data for item in reader.connections
+            if item.topic == topic and isinstance(item, BagConnection)]
+        return topic, kind, ''.join(stated[:1]), [
             RawMessage(topic, kind, received, block.data[start:start + length].tobytes())
             for block in messages_of(reader, path, (topic,), settings.most_unpacked)
             for received, start, length in zip(
@@ -106,9 +121,8 @@ def _topic(
     kinds: Mapping[str, str], settings: RecordingSettings, command: CommandSettings, path: Path
 ) -> tuple[str, str]:
     """The topic of the commands and its type, of those of a bag by topic."""
-    fitting = [
-        topic for topic, kind in kinds.items()
-        if kind in COMMAND_TYPES and topic not in _taken(settings, command)]
+    fitting = command_topics({
+        topic: kind for topic, kind in kinds.items() if topic not in _taken(settings, command)})
     words = [f'{topic} ({kinds[topic]})' for topic in fitting]
     line = 'Say recording: {command: {topic: …}}'
     if command.topic is None and len(fitting) > 1:
@@ -116,22 +130,37 @@ def _topic(
             'several topics may hold the commands', where=str(path), found=listed(words),
             fix=line.replace('…', fitting[0]))
     wanted = command.topic or ''.join(fitting)
-    if wanted in kinds and kinds[wanted] not in COMMAND_TYPES:
+    if wanted in kinds and kinds[wanted] not in BAG_COMMAND_TYPES:
         raise RecordingError(
             f'the topic {wanted} is of the wrong type', where=str(path), found=kinds[wanted],
-            allowed=', '.join(COMMAND_TYPES),
+            allowed=', '.join(BAG_COMMAND_TYPES),
             fix=f'{line.replace("…", fitting[0])}, or write it to a table' if fitting else None)
-    if wanted not in fitting:
+    if wanted not in kinds:
         near = nearest_name(wanted, fitting) or next(iter(fitting), '')
         raise RecordingError(
             f'there is no topic {wanted}' if wanted else 'there is no topic of commands',
-            where=str(path), allowed=', '.join(COMMAND_TYPES),
+            where=str(path), allowed=', '.join(BAG_COMMAND_TYPES),
             found=listed(words) or f'none of these types beside {settings.topic}',
             fix=line.replace('…', near) if near else 'Record what the robot is told, too')
     return wanted, kinds[wanted]
 
 
-def _decoded(raw: list[RawMessage], kind: str) -> Iterator[_Message]:
+def command_topics(kinds: Mapping[str, str]) -> list[str]:
+    """Topics that may hold commands, of those of a bag with their types.
+
+    What controllers say of themselves counts where nothing else says what they were told; values
+    of interfaces are measured as a rule, and count where their topic is named alone.
+
+    Args:
+        kinds: Types of topics by name.
+    """
+    said = [topic for topic, kind in kinds.items() if kind in COMMAND_TYPES]
+    return said or [topic for topic, kind in kinds.items() if kind == CONTROLLER_STATE]
+
+
+def _decoded(
+    raw: list[RawMessage], kind: str, definition: str, where: str
+) -> Iterator[_Message]:
     """Messages in the order of reception."""
     if kind == JOINT_STATE:
         found: dict[int, _Message] = {}
@@ -142,11 +171,12 @@ def _decoded(raw: list[RawMessage], kind: str) -> Iterator[_Message]:
                     int(batch.stamps[k]), raw[row].received, (batch.names, fields))
         yield from (found[row] for row in sorted(found))
         return
-    types = get_typestore(Stores.ROS2_HUMBLE)
+    types = control_types(kind, definition, where) if kind in CONTROL_TYPES else (
+        get_typestore(Stores.ROS2_HUMBLE))
     for message in raw:
         content: Any = types.deserialize_cdr(message.data, kind)
         stamp = 0
-        if kind == JOINT_TRAJECTORY:
+        if kind != FLOAT_ARRAY:
             time = content.header.stamp
             stamp = time.sec * 1_000_000_000 + time.nanosec
         yield _Message(stamp, message.received, content)
@@ -191,11 +221,15 @@ class _CommandReading:
         self._fields: list[str] | None = None
         self._tracks: defaultdict[str, JointPlayback] = defaultdict(
             lambda: JointPlayback(self.period, self.last))
+        self._wanted_points: defaultdict[str, list[np.ndarray]] = defaultdict(list)
 
     def add(self, kind: str, begin: float, content: Any) -> None:
         """Take a message that counts from a time in [s] on."""
         if kind == JOINT_TRAJECTORY:
             self._add_trajectory(begin, content)
+            return
+        if kind in CONTROL_TYPES:
+            self._add_told(kind, begin, content)
             return
         if kind == FLOAT_ARRAY:
             joints = self._wanted(self._array_joints(len(content.data)))
@@ -248,11 +282,38 @@ class _CommandReading:
         for k, joint in enumerate(joints):
             if not joint or not np.isfinite(columns[0][:, k]).all():
                 continue
-            track, told = self._tracks[joint], [column[:, k] for column in columns]
+            track, own_points = self._tracks[joint], [column[:, k] for column in columns]
             if self.command.field == 'position' and self.command.between_points == 'splines':
-                track.play(begin, joint_points(begin, seconds, told))
+                track.play(begin, joint_points(begin, seconds, own_points))
             else:
-                track.step_through(begin, joint_points(begin, seconds, told[:1]))
+                track.step_through(begin, joint_points(begin, seconds, own_points[:1]))
+
+    def _add_told(self, kind: str, begin: float, content: Any) -> None:
+        """Take what ros2_control says; where a controller leads to is followed in between."""
+        names, values, there = told(kind, content, self.command.field)
+        joints = self._wanted(self._renamed(names))
+        if there:
+            self._drop(list(there))
+            return
+        command = self.command
+        if kind == CONTROLLER_STATE and (command.field, command.between_points) == (
+            'position', 'splines'
+        ):
+            for joint, point in zip(joints, wanted_point(content), strict=True):
+                if joint and np.isfinite(point[0]):
+                    self._wanted_points[joint].append(np.array([begin, *point]))
+            return
+        for joint, value in zip(joints, values.tolist(), strict=True):
+            if joint and np.isfinite(value):
+                self._tracks[joint].hold(begin, value)
+
+    def _play_wanted(self) -> None:
+        """Play what a controller wanted, from each of its states to the next."""
+        for joint, rows in self._wanted_points.items():
+            points = np.array(rows)
+            points = points[np.append(np.diff(points[:, 0]) > 0.0, True)]
+            for piece in np.split(points, np.flatnonzero(np.diff(points[:, 0]) > _PAUSE) + 1):
+                self._tracks[joint].play(float(piece[0, 0]), piece)
 
     def _drop(self, there: list[str]) -> None:
         """Leave out a message that has other fields than the one wanted."""
@@ -261,16 +322,17 @@ class _CommandReading:
 
     def samples(self) -> Samples:
         """What was told up to the last joint state."""
-        told = {
+        self._play_wanted()
+        commands = {
             joint: self._until(track, self.last)
             for joint, track in self._tracks.items() if len(track.t) and track.t[0] <= self.last}
-        if not told:
+        if not commands:
             raise self._nothing()
-        t = np.unique(np.concatenate([stamps for stamps, _ in told.values()]))
-        values = np.full((len(t), len(told)), np.nan)
-        for column, (stamps, commands) in enumerate(told.values()):
-            values[np.searchsorted(t, stamps), column] = commands
-        return Samples(tuple(told), t, {'command': values})
+        t = np.unique(np.concatenate([stamps for stamps, _ in commands.values()]))
+        values = np.full((len(t), len(commands)), np.nan)
+        for column, (stamps, own) in enumerate(commands.values()):
+            values[np.searchsorted(t, stamps), column] = own
+        return Samples(tuple(commands), t, {'command': values})
 
     @staticmethod
     def _until(track: JointPlayback, last: float) -> tuple[np.ndarray, np.ndarray]:

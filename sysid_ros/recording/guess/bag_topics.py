@@ -10,7 +10,7 @@ import numpy as np
 from rosbags.rosbag2 import Reader
 
 from sysid_ros.errors import RecordingError, listed
-from sysid_ros.recording.bag.commands import COMMAND_TYPES, FLOAT_ARRAY
+from sysid_ros.recording.bag.commands import BAG_COMMAND_TYPES, FLOAT_ARRAY, command_topics
 from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE, JointStateDecoder
 from sysid_ros.recording.bag.reader import one_clear_error
 from sysid_ros.recording.bag.rosbag2_storage import Rosbag2Reader, open_bag
@@ -207,14 +207,16 @@ def _find_commands(found: BagTopics, path: Path, told: str) -> None:
     with one_clear_error(path), open_bag(path) as reader:
         kinds = {
             item.topic: item.msgtype for item in reader.connections
-            if item.msgtype in COMMAND_TYPES and item.msgcount and item.topic != found.topic}
+            if item.msgtype in BAG_COMMAND_TYPES and item.msgcount and item.topic != found.topic}
     fitting = [
-        topic for topic, kind in kinds.items() if kind != JOINT_STATE or is_commanded(topic)]
+        topic for topic in command_topics({
+            topic: kind for topic, kind in kinds.items()
+            if kind != JOINT_STATE or is_commanded(topic)})]
     if told and told not in kinds:
         raise RecordingError(
             f'there is no topic {told} of commands', where=str(path),
             found=listed(f'{topic} ({kind})' for topic, kind in kinds.items()) or 'none',
-            allowed=', '.join(COMMAND_TYPES),
+            allowed=', '.join(BAG_COMMAND_TYPES),
             fix='Name the topic that the drives listen to, as --command /commands')
     if told or len(fitting) == 1:
         found.command_topic = told or fitting[0]
