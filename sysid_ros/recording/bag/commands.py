@@ -16,8 +16,8 @@ from sysid_ros.errors import RecordingError, listed, nearest_name
 from sysid_ros.recording.bag.control_messages import (
     CONTROL_TYPES,
     CONTROLLER_STATE,
+    commanded_values,
     control_types,
-    told,
     wanted_point,
 )
 from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE, JointStateDecoder
@@ -290,7 +290,7 @@ class _CommandReading:
 
     def _add_told(self, kind: str, begin: float, content: Any) -> None:
         """Take what ros2_control says; where a controller leads to is followed in between."""
-        names, values, there = told(kind, content, self.command.field)
+        names, values, there = commanded_values(kind, content, self.command.field)
         joints = self._wanted(self._renamed(names))
         if there:
             self._drop(list(there))

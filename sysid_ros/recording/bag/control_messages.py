@@ -53,7 +53,9 @@ def control_types(kind: str, definition: str, where: str) -> Typestore:
     return types
 
 
-def told(kind: str, content: Any, field: str) -> tuple[Sequence[str], np.ndarray, tuple[str, ...]]:
+def commanded_values(
+    kind: str, content: Any, field: str
+) -> tuple[Sequence[str], np.ndarray, tuple[str, ...]]:
     """What a message tells the drives.
 
     Args:
