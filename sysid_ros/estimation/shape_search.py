@@ -34,6 +34,8 @@ _NARROWEST = 2.0
 _SLOW = 0.02
 # What decays, as a Gaussian, over this part of the slowest speed that is fitted is not seen there.
 _DECAYED = 0.5
+# A sign that is smoothed over this part of it is settled there, to a part in a thousand.
+_SIGN_SETTLED = 0.25
 # Directions of the columns below this part of the largest carry rounding only.
 _RANK_TOLERANCE = 1e-9
 # The weights of the joints are settled when they change by less than this part.
@@ -121,7 +123,9 @@ def _ranges(problem: RegressionProblem) -> dict[str, tuple[float, float]]:
     A velocity beyond half of the fastest motion is not seen to settle: its friction would be
     told apart from other friction by extrapolation only. Friction that decays before nearly all
     of the motion could have any size, and so could friction that has decayed at the slowest rows
-    that are fitted.
+    that are fitted. How a sign changes where rows are left out is not told by others: a curve that
+    they ask for, of which the beginning alone is seen, would take nearly all dry friction away at
+    low speed.
     """
     parameters, robot = problem.parameters, problem.model.robot
     data = _source(problem).dataset
@@ -138,6 +142,8 @@ def _ranges(problem: RegressionProblem) -> dict[str, tuple[float, float]]:
             lower, upper = float(parameters.lower[k]), float(parameters.upper[k])
             if field in _SCANNED:
                 upper = min(upper, max(_SETTLES * speeds[owner].max(), _NARROWEST * lower))
+            if field == 'coulomb_smoothing' and slowest.get(owner, 0.0) > 0.0:
+                upper = min(upper, max(_SIGN_SETTLED * slowest[owner], _NARROWEST * lower))
             if field == 'stribeck_velocity':
                 moving = speeds[owner][speeds[owner] > lower]
                 slow = float(np.quantile(moving, _SLOW)) if len(moving) else lower
@@ -148,11 +154,17 @@ def _ranges(problem: RegressionProblem) -> dict[str, tuple[float, float]]:
 
 
 def _slowest(problem: RegressionProblem) -> dict[str, float]:
-    """Lowest speed of each joint among its rows that are fitted, in [rad/s] or [m/s]."""
+    """Lowest speed of each joint among its rows that are fitted, in [rad/s] or [m/s].
+
+    Zero where next to none is slower: there the fit looks at all speeds.
+    """
     speeds, usable = _source(problem).speeds(), problem.usable
-    return {
-        name: float(speeds[usable[:, k], k].min()) if usable[:, k].any() else 0.0
-        for k, name in enumerate(problem.model.robot.joint_names)}
+    found = {}
+    for k, name in enumerate(problem.model.robot.joint_names):
+        slowest = float(speeds[usable[:, k], k].min(initial=np.inf))
+        found[name] = slowest if np.mean(speeds[:, k] < slowest) > _SLOW and (
+            np.isfinite(slowest)) else 0.0
+    return found
 
 
 def _tried(

@@ -21,7 +21,8 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.processing.delay import TorqueDelays, estimate_delays
+from sysid_ros.recording.processing.delay import estimate_delays
+from sysid_ros.recording.processing.torque_delays import TorqueDelays
 
 # Joints that move less than this, in [rad] or [m], tell nothing of their friction.
 _STILL, _STILL_PRISMATIC = 0.02, 0.002
@@ -137,9 +138,10 @@ def delays_of(dataset: Dataset, model: TorqueModel) -> TorqueDelays | None:
 
 
 def delays_to_arrays(delays: Iterable[TorqueDelays | None]) -> tuple[np.ndarray, ...]:
-    """Delays, deviations and gains of each recording, ``(3, n)``; of length 0 where unknown."""
+    """Delays, deviations, gains and likelihood ratios of each recording, ``(4, n)``, or none."""
     return tuple(
-        np.zeros(0) if one is None else np.stack([one.seconds, one.deviation, one.gain])
+        np.zeros(0) if one is None else np.stack(
+            [one.seconds, one.deviation, one.gain, one.ratio])
         for one in delays)
 
 
@@ -153,5 +155,5 @@ def delays_from_arrays(
         datasets: The recordings, in the same order.
     """
     return tuple(
-        TorqueDelays(data.joint_names, array[0], array[1], array[2], data.rate)
+        TorqueDelays(data.joint_names, array[0], array[1], array[2], array[3], data.rate)
         if array.size else None for array, data in zip(arrays, datasets, strict=True))

@@ -20,7 +20,7 @@ from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
 from sysid_ros.recording.checks.effort_finding import EffortFinding
 from sysid_ros.recording.checks.effort_statements import effort_statements
 from sysid_ros.recording.checks.quality import DataQuality
-from sysid_ros.recording.processing.delay import TorqueDelays
+from sysid_ros.recording.processing.torque_delays import TorqueDelays
 
 # A delay of the torques is one of the driver where this part of the joints that tell agree on it,
 # to this part of it or so many samples, and gain at least this part of their error by its removal.

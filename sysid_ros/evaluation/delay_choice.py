@@ -14,7 +14,8 @@ from sysid_ros.evaluation.candidates import (
     ranked,
 )
 from sysid_ros.recording.processing.choice import Choice
-from sysid_ros.recording.processing.delay import TorqueDelays, estimate_delays
+from sysid_ros.recording.processing.delay import estimate_delays
+from sysid_ros.recording.processing.torque_delays import TorqueDelays
 
 
 def choose_delays(

@@ -61,7 +61,7 @@ from sysid_ros.recording.checks.effort_finding import EffortFinding
 from sysid_ros.recording.checks.motion_range import MotionRange
 from sysid_ros.recording.checks.quality import DataQuality, assess_quality
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.processing.delay import TorqueDelays
+from sysid_ros.recording.processing.torque_delays import TorqueDelays
 
 #: Key of a provenance: what the fitted recordings are known again by.
 FINGERPRINTS = 'fingerprints'

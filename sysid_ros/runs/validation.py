@@ -32,7 +32,7 @@ from sysid_ros.evaluation.verdict import Verdict, judge
 from sysid_ros.recording.checks.effort_finding import EffortFinding
 from sysid_ros.recording.fingerprint import is_known
 from sysid_ros.recording.processing.choice import too_coarse, without_filters
-from sysid_ros.recording.processing.delay import TorqueDelays
+from sysid_ros.recording.processing.torque_delays import TorqueDelays
 from sysid_ros.release.whole_folder import whole_folder
 from sysid_ros.report.brief import prediction_brief
 from sysid_ros.report.report_source import HELD_OUT, TRAINING

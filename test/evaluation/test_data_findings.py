@@ -15,18 +15,18 @@ from sysid_ros.evaluation.data_findings import (
 )
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
 from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
-from sysid_ros.recording.processing.delay import TorqueDelays
+from sysid_ros.recording.processing.torque_delays import TorqueDelays
 
 
 def test_delays_come_back_from_arrays_as_they_were():
     known = TorqueDelays(
         ('shoulder', 'elbow'), np.array([0.002, 0.0]), np.array([1e-5, np.inf]),
-        np.array([0.3, 0.0]), 500.0)
+        np.array([0.3, 0.0]), np.array([40.0, 0.0]), 500.0)
     data = SimpleNamespace(joint_names=known.joint_names, rate=500.0)
     again, unknown = delays_from_arrays(delays_to_arrays([known, None]), [data, data])
     assert unknown is None
     assert again.joint_names == known.joint_names and again.rate == known.rate
-    for field in ('seconds', 'deviation', 'gain'):
+    for field in ('seconds', 'deviation', 'gain', 'ratio'):
         np.testing.assert_array_equal(getattr(again, field), getattr(known, field))
 
 

@@ -84,10 +84,31 @@ def test_friction_that_has_decayed_at_the_slowest_rows_is_not_made_up():
     model = TorqueModel(golden.model.robot, terms.build(golden.model.robot))
     problem = RegressionProblem.from_dataset(model, data, minimum_velocity=slowest)
     estimate = OuterIteration(make_estimator('wls')).fit(problem)
+    found = estimate.parameters
     velocities = [
-        estimate.parameters[name] for name in estimate.parameters.names
-        if name.endswith('.stribeck_velocity')]
-    assert len(velocities) == 3 and min(velocities) >= 0.5 * slowest
+        found[f'{joint}.stribeck_velocity'] for joint in golden.model.robot.joint_names
+        if found[f'{joint}.stribeck_friction'] > 0.0]
+    assert velocities and min(velocities) >= 0.5 * slowest
+
+
+@pytest.mark.parametrize('left_out', [True, False])
+def test_a_sign_is_not_smoothed_where_slow_rows_are_left_out(left_out):
+    # Torques whose dry friction is still rising at the slowest rows ask for a wide sign.
+    golden = plant('smooth_coulomb')
+    robot, slowest = golden.model.robot, 0.2
+    model = TorqueModel(robot, friction_candidate(TermSettings(), 'smooth_coulomb').build(robot))
+    data = golden.dataset(0.001)
+    problem = RegressionProblem.from_dataset(
+        model, data, minimum_velocity=slowest if left_out else 0.0)
+    estimate = OuterIteration(make_estimator('wls')).fit(problem)
+    widths = np.array([
+        estimate.parameters[f'{joint}.coulomb_smoothing'] for joint in robot.joint_names])
+    if left_out:
+        assert widths.max() <= 0.25 * np.abs(data.v)[problem.usable].min() * 1.2
+    else:
+        truth = [golden.truth[golden.model.parameters.index(f'{joint}.coulomb_smoothing')]
+                 for joint in robot.joint_names]
+        np.testing.assert_allclose(widths, truth, rtol=0.1)
 
 
 def test_the_simplest_within_one_standard_error_is_chosen(choices):

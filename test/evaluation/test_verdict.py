@@ -15,7 +15,7 @@ from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
 from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.checks.quality import DataQuality, JointQuality
-from sysid_ros.recording.processing.delay import TorqueDelays
+from sysid_ros.recording.processing.torque_delays import TorqueDelays
 
 SOLVER = 'the values are the '  # prior, or best it found
 UNPHYSICAL = 'No real mass distribution has the inertia found for '
@@ -194,7 +194,8 @@ def test_a_joint_that_stood_still_and_was_held_at_the_prior_is_no_reason(estimat
 def delays(seconds, gain, deviation=1e-4):
     names = tuple(f'joint_{k}' for k in range(len(seconds)))
     return TorqueDelays(
-        names, np.array(seconds), np.full(len(seconds), deviation), np.array(gain), 200.0)
+        names, np.array(seconds), np.full(len(seconds), deviation), np.array(gain),
+        np.full(len(seconds), 100.0), 200.0)
 
 
 def test_torques_that_all_arrive_late_are_the_reason_with_the_line_to_paste(estimate, prediction):

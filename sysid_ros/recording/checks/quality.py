@@ -12,10 +12,10 @@ from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.checks.effort_statements import effort_statements
 from sysid_ros.recording.checks.faults import frozen_torque_runs
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.processing.delay import TorqueDelays
 from sysid_ros.recording.processing.grid import mean_period
 from sysid_ros.recording.processing.resolution import resolution, sample_noise
 from sysid_ros.recording.processing.settings import Processing
+from sysid_ros.recording.processing.torque_delays import TorqueDelays
 from sysid_ros.recording.recording import Recording
 from sysid_ros.robot.model import RobotModel
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -20,7 +21,7 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.shift import HALF_WIDTH, sampled_at
 from sysid_ros.recording.processing.signals import ParallelFilter
-from sysid_ros.recording.recording import frozen_array
+from sysid_ros.recording.processing.torque_delays import TorqueDelays
 
 # Above this frequency in [Hz] accelerations from encoders are more noise than motion (measured
 # with 16 bits at 1 kHz: 10 Hz gave half the errors of 50 Hz); and below this part of the
@@ -50,79 +51,6 @@ _TURN = 3
 _STRETCH = 0.25
 # Smallest spread of a residual that is divided by.
 _TINY = 1e-12
-# A delay matters from so many standard deviations, so many samples, and so much of the error on.
-_SIGNIFICANT, _NOTABLE, _WORTH = 3.0, 0.1, 0.02
-
-
-@dataclass(frozen=True, eq=False)
-class TorqueDelays:
-    """By how much the torque of each joint arrives later than its position.
-
-    Attributes:
-        joint_names: The n joints.
-        seconds: Delays in [s], shape ``(n,)``; 0 where the data does not tell.
-        deviation: Standard deviations in [s], shape ``(n,)``; infinite where it does not.
-        gain: By which part the error of the best fit falls when the torque is moved back,
-            shape ``(n,)``.
-        rate: Sampling rate of the data in [Hz].
-
-    The deviations count random errors. Friction that lags behind the velocity looks like a
-    delay, too: a delay of a real robot is credible when its joints agree on it.
-    """
-
-    joint_names: tuple[str, ...]
-    seconds: np.ndarray
-    deviation: np.ndarray
-    gain: np.ndarray
-    rate: float
-
-    def __post_init__(self) -> None:
-        for name in ('seconds', 'deviation', 'gain'):
-            object.__setattr__(self, name, frozen_array(getattr(self, name)))
-
-    @property
-    def samples(self) -> np.ndarray:
-        """Delays in sampling periods, shape ``(n,)``."""
-        return self.seconds * self.rate
-
-    @property
-    def known(self) -> np.ndarray:
-        """Joints whose delay the data tells, shape ``(n,)``."""
-        return np.isfinite(self.deviation)
-
-    @property
-    def significant(self) -> np.ndarray:
-        """Joints whose delay is beyond doubt and worth correcting, shape ``(n,)``."""
-        certain = np.abs(self.seconds) > _SIGNIFICANT * self.deviation
-        notable = (np.abs(self.samples) > _NOTABLE) & (self.gain > _WORTH)
-        return self.known & certain & notable
-
-    def setting(self) -> dict[str, float]:
-        """Value of ``processing.torque_delay`` in [s]; empty when there is no delay."""
-        return {
-            name: round(float(self.seconds[joint]), 7)
-            for joint, name in enumerate(self.joint_names) if self.significant[joint]
-        }
-
-    def sentences(self) -> tuple[str, ...]:
-        """The delays in words, one sentence per joint."""
-        return tuple(self._sentence(joint) for joint in range(len(self.joint_names)))
-
-    def _sentence(self, joint: int) -> str:
-        name = self.joint_names[joint]
-        if not self.known[joint]:
-            return f'{name}: this motion does not tell the delay of the torque'
-        size = (
-            f'{1e3 * abs(self.seconds[joint]):.3g} ± {1e3 * self.deviation[joint]:.2g} ms '
-            f'({abs(self.samples[joint]):.3g} samples)'
-        )
-        if not self.significant[joint]:
-            return f'{name}: no delay between torque and motion that matters, {size}'
-        way = 'later' if self.seconds[joint] > 0 else 'earlier'
-        return (
-            f'{name}: the torque arrives {size} {way} than the motion; moved back, it leaves '
-            f'{100 * self.gain[joint]:.2g} % less error'
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +107,7 @@ def estimate_delays(
     ])
     return TorqueDelays(
         dataset.joint_names, found[:, 0] / dataset.rate, found[:, 1] / dataset.rate,
-        found[:, 2], dataset.rate,
+        found[:, 2], found[:, 3], dataset.rate,
     )
 
 
@@ -315,6 +243,15 @@ class _Profile:
         return float(residual @ residual)
 
 
+class _Found(NamedTuple):
+    """Delay of a joint and its standard deviation in samples, gain and likelihood ratio."""
+
+    lag: float
+    deviation: float
+    gain: float
+    ratio: float
+
+
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
     if not columns.size:
         return np.zeros((len(columns), 0))
@@ -324,8 +261,8 @@ def _orthonormal(columns: np.ndarray) -> np.ndarray:
     return q[:, size > _RANK * size[0]]
 
 
-def _delay(rows: _Rows, joint: int, reach: int, period: int) -> tuple[float, float, float]:
-    """Delay of a joint and its standard deviation, in samples, and the gain.
+def _delay(rows: _Rows, joint: int, reach: int, period: int) -> _Found:
+    """Delay of a joint.
 
     Friction that sticks follows the velocity late, which looks like a delay: where rows of a
     sliding joint contradict by a sample, only these count. Else dry friction tells it best.
@@ -333,19 +270,20 @@ def _delay(rows: _Rows, joint: int, reach: int, period: int) -> tuple[float, flo
     usable = rows.usable[:, joint]
     every = _delay_of(rows, joint, usable, reach, period, _ROWS)
     smooth = _delay_of(rows, joint, usable & rows.smooth[:, joint], reach, period, _SLIDING)
-    alike = abs(smooth[0] - every[0]) <= 1.0
-    return every if np.isfinite(every[1]) and (alike or not np.isfinite(smooth[1])) else smooth
+    alike = abs(smooth.lag - every.lag) <= 1.0
+    known = np.isfinite(every.deviation) and (alike or not np.isfinite(smooth.deviation))
+    return every if known else smooth
 
 
 def _delay_of(
     rows: _Rows, joint: int, usable: np.ndarray, reach: int, period: int, rows_per_column: int
-) -> tuple[float, float, float]:
-    """Delay, standard deviation and gain of a joint from some rows, mask of shape ``(T',)``.
+) -> _Found:
+    """Delay of a joint from some rows, mask of shape ``(T',)``.
 
     Unknown unless there are more than ``rows_per_column`` of them for each column that this joint
     feels: those of other legs are none of its.
     """
-    unknown = (0.0, float('inf'), 0.0)
+    unknown = _Found(0.0, float('inf'), 0.0, 0.0)
     profile = _Profile.of(rows, joint, usable, np.ones(int(usable.sum())))
     if not profile.tells(rows_per_column):
         return unknown
@@ -367,15 +305,20 @@ def _weights(residual: np.ndarray, smooth: np.ndarray) -> np.ndarray:
     return weight / weight.max()
 
 
-def _refined(profile: _Profile, lag: float, period: int) -> tuple[float, float, float] | None:
+def _refined(profile: _Profile, lag: float, period: int) -> _Found | None:
     for step in (2.0, 1.0, 0.5, 0.5):
         before, here, after = (profile.error(lag + k * step) for k in (-1, 0, 1))
         curvature = (before - 2 * here + after) / step**2
         if curvature <= 0.0:
             return None
         lag += float(np.clip((before - after) / (2 * step * curvature), -_TURN, _TURN))
-    gain = 1.0 - np.sqrt(profile.error(lag) / profile.error(0.0))
-    return lag, _deviation(profile, lag, curvature / 2, period), float(gain)
+    left, most = profile.error(lag), profile.error(0.0)
+    # Errors within a stretch go together: each counts as one look.
+    looks = len(np.unique(profile.index // period))
+    ratio = looks * (most / left - 1.0) if left > 0.0 else np.inf
+    return _Found(
+        lag, _deviation(profile, lag, curvature / 2, period), float(1.0 - np.sqrt(left / most)),
+        float(ratio))
 
 
 def _deviation(profile: _Profile, lag: float, information: float, period: int) -> float:
