@@ -11,6 +11,7 @@ from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.mechanics.joint_terms.terms import TorqueOffset
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.processing.align import align
+from sysid_ros.recording.processing import torque_delays
 from sysid_ros.recording.processing.delay import estimate_delays
 from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.recording.processing.shift import HALF_WIDTH, sampled_at, shifted
@@ -177,3 +178,17 @@ def test_delays_are_given_at_once_in_a_list_or_by_joint():
         Processing(torque_delay={'c': 0.1}).delays(names)
     with pytest.raises(ConfigurationError, match='found 3 values; allowed 1 or 2'):
         Processing(torque_delay=(0.1, 0.1, 0.1)).delays(names)
+
+
+def test_noise_as_large_as_the_torque_is_no_delay(simulated_arm, monkeypatch):
+    # Some joints have a best lag that is sharp, and far from zero: it is the best of many.
+    with_ratio, without = 0, 0
+    for seed in range(8):
+        arm = simulated_arm(seed)
+        recording = arm.recording(20.0, RATE, noise=1.0)
+        found = estimate_delays(align(recording, arm.joint_names, Processing()), arm.model)
+        with_ratio += int(found.significant.sum())
+        with monkeypatch.context() as patch:
+            patch.setattr(torque_delays, '_BEYOND_CHANCE', 0.0)
+            without += int(found.significant.sum())
+    assert with_ratio == 0 < without
