@@ -10,8 +10,8 @@ from support.simulated_arm import DESCRIPTION
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.mechanics.joint_terms.terms import TorqueOffset
 from sysid_ros.mechanics.torque_model import TorqueModel
-from sysid_ros.recording.processing.align import align
 from sysid_ros.recording.processing import torque_delays
+from sysid_ros.recording.processing.align import align
 from sysid_ros.recording.processing.delay import estimate_delays
 from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.recording.processing.shift import HALF_WIDTH, sampled_at, shifted
