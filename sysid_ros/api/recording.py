@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sysid_ros.api.arrays import require_shapes, seconds_of, table_of
 from sysid_ros.api.guess_answers import answers_of, as_keyword
 from sysid_ros.errors import RecordingError, did_you_mean
 from sysid_ros.recording.description import RecordingSettings
@@ -94,12 +95,12 @@ class Recording:
             ConfigurationError: A key or a value is not right.
             RecordingError: Shapes disagree, or something is not numbers.
         """
-        arrays = {'t': _seconds(t)}
+        arrays = {'t': seconds_of(t)}
         given = {'q': q, 'v': v, 'a': a, 'tau': tau}
         for name, values in given.items():
             if values is not None:
-                arrays[name] = _table(name, values)
-        _require_shapes(arrays, joints)
+                arrays[name] = table_of(name, values)
+        require_shapes(arrays, joints)
         described: dict[str, Any] = {'format': 'npz', 'time': {'array': 't'}} | {
             quantity: {'array': name} for quantity, name in _SYMBOLS.items() if name in arrays}
         return cls(_completed(described, joints, units, section), arrays)
@@ -201,7 +202,35 @@ class Recording:
         Raises:
             ConfigurationError: A key or a value is not right.
         """
-        described = {'format': 'rosbag', 'file': str(Path(path).absolute())}
+        return cls._in_file('rosbag', path, joints, section)
+
+    @classmethod
+    def from_parquet(
+        cls, path: str | Path, *, joints: Sequence[str] | None = None, **section: Any
+    ) -> Recording:
+        """A recording in a Parquet file, as an episode of LeRobot, read when it is needed.
+
+        Where nothing but the joints is said, or what the guess has asked for, what the columns are
+        is guessed.
+
+        Args:
+            path: The file.
+            joints: Names of the joints.
+            section: Keys of the ``recording:`` section, such as ``time={'array': 't'}``,
+                ``position={'array': 'q'}`` and ``effort={'array': 'tau'}``; or answers to what the
+                guess asks for, as ``constants='kp=20'``.
+
+        Raises:
+            ConfigurationError: A key or a value is not right.
+        """
+        return cls._in_file('parquet', path, joints, section)
+
+    @classmethod
+    def _in_file(
+        cls, format: str, path: str | Path, joints: Sequence[str] | None, section: Mapping[str, Any]
+    ) -> Recording:
+        """A recording in a file or folder, guessed where its section says nothing."""
+        described = {'format': format, 'file': str(Path(path).absolute())}
         if (answers := answers_of(joints, section)) is not None:
             return cls(described, answers=answers)
         return cls(_completed(described, joints, None, section))
@@ -308,51 +337,6 @@ def _completed(
             both = isinstance(under, Mapping) and isinstance(value, Mapping)
             completed[key] = {**under, **value} if both and under is not None else value
     return completed
-
-
-def _seconds(t: ArrayLike) -> np.ndarray:
-    """Stamps as numbers; NumPy's own times as seconds since the first."""
-    stamps = np.asarray(t)
-    if stamps.dtype.kind in 'mM' and len(stamps):
-        stamps = (stamps - stamps[0]) / np.timedelta64(1, 's')
-    return _table('t', stamps, 1)
-
-
-def _table(name: str, values: ArrayLike, dimensions: int = 2) -> np.ndarray:
-    """A copy of samples as numbers; those of a single joint as one column."""
-    allowed = '(T,)' if dimensions == 1 else '(T, n)'
-    try:
-        table = np.array(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise RecordingError(
-            f'{name} is no array of numbers: {error}', where='Recording',
-            allowed=f'numbers of shape {allowed}',
-            fix='Convert it with numpy.asarray(…, dtype=float)') from error
-    if dimensions == 2 and table.ndim == 1:
-        table = table[:, None]
-    if table.ndim != dimensions:
-        raise RecordingError(
-            f'{name} has the wrong shape', where='Recording', found=np.shape(values),
-            allowed=allowed,
-            fix='Time comes first, a column for each joint; transpose an array with .T')
-    return table
-
-
-def _require_shapes(arrays: Mapping[str, np.ndarray], joints: Sequence[str] | None) -> None:
-    """Refuse tables that have not one row for each stamp and one column for each joint."""
-    rows, shape = len(arrays['t']), arrays['q'].shape
-    # Without names the columns of q, if it has one row for each stamp, are those of all others.
-    count = len(joints) if joints is not None else shape[1] if shape[0] == rows else None
-    for name, table in arrays.items():
-        if name == 't' or (len(table) == rows and count in (None, table.shape[1])):
-            continue
-        turned = table.shape[1] == rows and count in (None, len(table))
-        raise RecordingError(
-            f'{name} does not fit the stamps and joints', where='Recording', found=table.shape,
-            allowed=f'({rows}, {"n" if count is None else count})'
-            + ('' if joints is None else f', the joints being {", ".join(joints)}'),
-            fix=f'Transpose it: {name}.T' if turned else
-            'Give one row for each stamp and one column for each joint')
 
 
 def _columns(columns: Columns, joints: Sequence[str] | None) -> list[str | int]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from support.driver_recordings import SERVOS
+from sysid_ros.api.recording import Recording
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.guess.table_head import read_head
@@ -157,6 +158,19 @@ def test_a_data_set_of_lerobot_is_one_of_servos(tmp_path, nested):
     assert recording['position'] == {'array': 'observation.state', 'unit': 'deg'}
     assert recording['command'] == {'array': 'action', 'unit': 'deg'}
     assert recording['time'] == {'array': 'timestamp'}
+
+
+def test_in_python_an_episode_is_guessed_and_a_table_described(tmp_path):
+    episode = data_set(tmp_path / 'set', [f'{name}.pos' for name in SERVOS.joints])
+    (tmp_path / 'robot.urdf').write_text(SERVOS.urdf)
+    guess = Recording.from_parquet(episode, constants='kp=15').guessed(
+        {'urdf': str(tmp_path / 'robot.urdf')})
+    assert guess.section['position']['array'] == 'observation.state' and guess.actuators
+    write(tmp_path / 'x.parquet', t=T, q=Q.tolist())
+    said = Recording.from_parquet(
+        tmp_path / 'x.parquet', joints=['a', 'b'], time={'array': 't'}, position={'array': 'q'})
+    loaded = load_recording(RecordingSettings(**said.described(['a', 'b'])), tmp_path)
+    np.testing.assert_array_equal(loaded.channel('position').values, Q)
 
 
 @pytest.mark.parametrize('text', ['', '[]', '{"features": 3}', '{"features": {"action": null}}'])
