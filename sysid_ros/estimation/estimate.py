@@ -278,8 +278,8 @@ class Estimate:
             data = json.loads(text, parse_constant=_refuse_constant)
             if data['format'] != FORMAT:
                 raise EstimationError(
-                    'the estimate has another format', found=data['format'], allowed=FORMAT
-                )
+                    'the estimate has another format', found=data['format'], allowed=FORMAT,
+                    fix='Fit the recording again with this version')
             residuals: dict[str, Any] = {
                 name: np.array(value, dtype=float) for name, value in data['residuals'].items()
             }
@@ -308,7 +308,9 @@ class Estimate:
         except (
             AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError,
         ) as error:
-            raise EstimationError(f'cannot be read as an estimate: {error!r}') from error
+            raise EstimationError(
+                f'cannot be read as an estimate: {error!r}',
+                fix='Name the estimate.json of a run, or fit the recording again') from error
         return estimate
 
     @classmethod

@@ -125,7 +125,8 @@ def _made(kind: type, name: str, settings: dict[str, Any]) -> Any:
         return kind(**settings)
     except TypeError as error:
         raise ConfigurationError(
-            f'{name} has no such setting: {error}', found=', '.join(settings)
+            f'{name} has no such setting: {error}', found=', '.join(settings),
+            allowed=', '.join(sorted(settings_of(name))), fix='Correct it, or take it out',
         ) from error
 
 

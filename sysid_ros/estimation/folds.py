@@ -122,10 +122,11 @@ def _stretches(
     samples = len(problem.torque)
     if not 2 <= count <= samples:
         raise ConfigurationError(
-            'the number of folds cannot be used', found=count, allowed=f'2 to {samples}'
-        )
+            'the number of folds cannot be used', found=count, allowed=f'2 to {samples}',
+            fix='Take 5')
     if not gap >= 0.0:
-        raise ConfigurationError('the gap is negative', found=gap, allowed='0 s or more')
+        raise ConfigurationError(
+            'the gap is negative', found=gap, allowed='0 s or more', fix='Take 0.5 s')
     period = _period(problem)
     if period is not None:
         return _phases(problem, period, count, gap)

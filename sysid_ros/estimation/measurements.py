@@ -39,7 +39,8 @@ class Measurements:
 
     def __post_init__(self) -> None:
         if not self.parts:
-            raise ConfigurationError('there is no recording to fit')
+            raise ConfigurationError(
+                'there is no recording to fit', fix='Name one, as sysid fit arm.yaml')
         long = [part.dataset.source for part in self.parts if part.bag is not None]
         if long and len(self.parts) > 1:
             raise EstimationError(

@@ -322,4 +322,4 @@ def require_joints(model: TorqueModel, dataset: Dataset) -> None:
         raise RecordingError(
             'the data holds other joints than the model', where=dataset.source,
             found=', '.join(dataset.joint_names), allowed=', '.join(model.robot.joint_names),
-        )
+            fix='Name the joints of the model, recording: {joints: […]}, and lock others')

@@ -31,7 +31,7 @@ class Transmission:
             raise ConfigurationError(
                 'the transmission matrix is not square', where='motor_per_joint',
                 found=matrix.shape, allowed='(joints, joints)',
-            )
+                fix='Write a row for each motor and a column for each joint')
         if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < len(matrix):
             raise ConfigurationError(
                 'the transmission matrix cannot be inverted', where='motor_per_joint',

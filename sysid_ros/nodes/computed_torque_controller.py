@@ -86,7 +86,8 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         if sorted(self._joints) != sorted(names):
             raise ConfigurationError(
                 'the joints are not those of the robot', where='joints',
-                found=', '.join(self._joints), allowed=', '.join(names))
+                found=', '.join(self._joints), allowed=', '.join(names),
+                fix='Set the parameter joints to these, in the order of the commands')
         self._order = [names.index(name) for name in self._joints]
         self._law = self._law_of(self._model.parameters.values)
         # Compiled before the robot depends on it.
@@ -237,13 +238,14 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
             raise SysidError(
                 'a reference is one point of all joints',
                 found=f'{len(message.points)} points of {", ".join(message.joint_names)}',
-                allowed=', '.join(names))
+                allowed=', '.join(names), fix='Send the point of now alone, at every step')
         point = message.points[0]
         parts = (point.positions, point.velocities, point.accelerations)
         if any(len(part) != len(names) for part in parts):
             raise SysidError(
                 'a reference has a position, velocity and acceleration of every joint',
-                found=[len(part) for part in parts], allowed=len(names))
+                found=[len(part) for part in parts], allowed=len(names),
+                fix='Fill velocities and accelerations, with zeros where the robot rests')
         order = [message.joint_names.index(name) for name in names]
         q, v, a = (np.array(part)[order] for part in parts)
         return Reference(q, v, a)

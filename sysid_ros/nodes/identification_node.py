@@ -70,7 +70,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         if not settings.settings:
             raise ConfigurationError(
                 "the parameter 'settings' is empty", where=self.get_fully_qualified_name(),
-                allowed='a settings file with the sections robot, processing and fit')
+                allowed='a settings file with the sections robot, processing and fit',
+                fix='ros2 launch sysid_ros identify.launch.py settings:=arm.yaml')
         self._data = DataFolder(Path(settings.data_folder))
         file = Path(settings.settings).expanduser()
         identification = load_without_recording(

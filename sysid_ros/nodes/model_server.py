@@ -40,7 +40,8 @@ class ModelServer(SysidNode[ModelServerSettings]):
         if not self.settings.robot:
             raise ConfigurationError(
                 "the parameter 'robot' is empty", where=self.get_fully_qualified_name(),
-                allowed='a settings file with the section robot')
+                allowed='a settings file with the section robot',
+                fix='ros2 run sysid_ros model_server --ros-args -p robot:=arm.yaml')
         self._revisions = RevisionServer(self)
 
     def activate(self) -> None:

@@ -270,7 +270,9 @@ class RevisionServer:
     def _current(self) -> Revision:
         current = self._store.current()
         if current is None:
-            raise ReleaseError('the store is empty', where=str(self._store.path))
+            raise ReleaseError(
+                'the store is empty', where=str(self._store.path),
+                fix='Commit an estimate first, by ~/commit')
         return current
 
     def _hand_out(self, revision: Revision) -> None:

@@ -115,7 +115,8 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         if sorted(self._names) != sorted(robot.joint_names):
             raise ConfigurationError(
                 'the joints are not those of the robot', where='joints',
-                found=', '.join(self._names), allowed=', '.join(robot.joint_names))
+                found=', '.join(self._names), allowed=', '.join(robot.joint_names),
+                fix='Set the parameter joints to these')
         # Arrays of commands and states are in the order of the parameter.
         self._order = np.array([robot.joint_names.index(name) for name in self._names])
         self._place = np.argsort(self._order)

@@ -231,7 +231,8 @@ def _require_alike(datasets: Sequence[Dataset]) -> None:
         if part.joint_names != first.joint_names:
             raise RecordingError(
                 'the recordings are of different joints', where=part.source,
-                found=', '.join(part.joint_names), allowed=', '.join(first.joint_names))
+                found=', '.join(part.joint_names), allowed=', '.join(first.joint_names),
+                fix='Name the same joints in each, recording: {joints: […]}')
         if not same_rate(part.rate, first.rate):
             raise RecordingError(
                 'recordings of different rates cannot make up one set of rows', where=part.source,

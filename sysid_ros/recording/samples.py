@@ -127,7 +127,7 @@ def _usable_rows(samples: Samples, counts: Counter[str]) -> np.ndarray:
         raise RecordingError(
             'a stamp is not finite', where=', '.join(samples.names),
             found=f'{np.count_nonzero(~np.isfinite(samples.t))} of {len(samples.t)} stamps',
-        )
+            fix='Leave these rows out, or name another column, recording: {time: {column: …}}')
     if 'position' not in samples.values:
         return np.ones(len(samples.t), dtype=bool)
     finite = np.isfinite(samples.values['position'])
@@ -153,7 +153,7 @@ def _through_transmission(
             'motor-side signals can only be turned into joint-side ones when all joints share '
             'their stamps', where=quantity, found=', '.join(names),
             allowed=', '.join(settings.joints),
-        )
+            fix='Put all joints into one table or topic, or take signals of the joints')
     transmission = settings.transmission.build()
     convert = transmission.joint_torque if quantity == 'effort' else transmission.joint_motion
     # One joint's missing sample is missing for every joint it is coupled with.

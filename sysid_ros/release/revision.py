@@ -193,7 +193,8 @@ class Revision:
             data = json.loads(record)
             if data['format'] != FORMAT:
                 raise ReleaseError(
-                    'the revision has another format', found=data['format'], allowed=FORMAT)
+                    'the revision has another format', found=data['format'], allowed=FORMAT,
+                    fix='Read it with the version that wrote it, or commit the fit again')
             content = data['content']
             return cls(
                 data['number'], data['parent'], parent_digest, Kind(data['kind']), data['stamp'],
@@ -210,7 +211,9 @@ class Revision:
             AttributeError, KeyError, OverflowError, ParameterError, RecursionError, TypeError,
             ValueError,
         ) as error:
-            raise ReleaseError(f'cannot be read as a revision: {error!r}') from error
+            raise ReleaseError(
+                f'cannot be read as a revision: {error!r}',
+                fix='Restore the file from a copy') from error
 
 
 def digest_of(parent_digest: str, record: str, description: bytes) -> str:

@@ -185,7 +185,9 @@ class RevisionStore:
                     self._append(content, Kind.INITIAL, comment)
         first = self.initial()
         if first is None:
-            raise ReleaseError('the store is empty and cannot be written', where=str(self.path))
+            raise ReleaseError(
+                'the store is empty and cannot be written', where=str(self.path),
+                fix='Give the folder to whoever runs this, or name another data folder')
         if first.content.description != content.description:
             raise ReleaseError(
                 'the revisions belong to another robot description', where=str(self.path),
@@ -318,7 +320,9 @@ class RevisionStore:
     def _sound_current(self) -> Revision:
         current = self.current()
         if current is None:
-            raise ReleaseError('the store is empty', where=str(self.path))
+            raise ReleaseError(
+                'the store is empty', where=str(self.path),
+                fix='Commit an estimate first, by ~/commit of the model server')
         return current
 
     def _listed(self) -> Iterator[str]:
@@ -370,7 +374,8 @@ class RevisionStore:
         if len(rows) != 1:
             raise ReleaseError(
                 'it is listed, but not to be found', where=f'revision {number}',
-                found=f'{len(rows)} rows', allowed=1)
+                found=f'{len(rows)} rows', allowed=1,
+                fix='Restore the file from a copy')
         return rows[0]
 
     def _missing(self) -> Iterator[str]:
@@ -392,7 +397,9 @@ def _checked(row: tuple[Any, ...]) -> Revision:
             if revision.number == number and revision.digest == digest:
                 return revision
     except (AttributeError, TypeError, UnicodeError) as error:
-        raise ReleaseError(f'its content was altered: {error!r}', where=where) from error
+        raise ReleaseError(
+            f'its content was altered: {error!r}', where=where,
+            fix='Restore the file from a copy, or roll back to a revision that is sound') from error
     raise ReleaseError(
         'its content was altered after it was committed', where=where,
         fix='Restore the file from a copy, or roll back to a revision that is sound')

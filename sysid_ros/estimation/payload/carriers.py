@@ -45,8 +45,7 @@ def last_body(robot: RobotModel, name: str | None = None) -> str:
         if name not in bodies:
             raise ConfigurationError(
                 'there is no such moving link', where='payload', found=repr(name),
-                allowed=', '.join(bodies),
-            )
+                allowed=', '.join(bodies), fix='Name the link that holds the load')
         return bodies[name]
     carriers = load_carriers(robot)
     if len(carriers) != 1:

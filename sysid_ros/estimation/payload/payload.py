@@ -130,7 +130,8 @@ def _information(estimate: Estimate) -> tuple[np.ndarray, np.ndarray]:
     """Rows that say of the base parameters what a fit knows of them."""
     if not estimate.status.ok:
         raise EstimationError(
-            'the fit of the empty arm did not converge', found=estimate.status.value)
+            'the fit of the empty arm did not converge', found=estimate.status.value,
+            fix='Fit it alone first, and see its summary for what to do')
     finite = np.isfinite(np.diag(estimate.base_covariance))
     covariance = estimate.base_covariance[np.ix_(finite, finite)]
     values, vectors = np.linalg.eigh(covariance)

@@ -118,7 +118,7 @@ class AsymmetricCoulombFriction(LawTerm):
             raise ConfigurationError(
                 'dry friction that differs between the directions has no identified smoothing',
                 where='coulomb_smoothing', found="'identified'", allowed='a velocity',
-            )
+                fix='Give it a number, as coulomb_smoothing: 0.02, or leave asymmetric_coulomb out')
 
     def _joints(self, robot: RobotModel) -> tuple[str, ...]:
         return driven_joints(robot) if self.joints is None else self.joints

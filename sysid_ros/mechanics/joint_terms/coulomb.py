@@ -127,8 +127,7 @@ def check_smoothing(smoothing: float) -> None:
     if not 0.0 <= smoothing < np.inf:
         raise ConfigurationError(
             'the smoothing of dry friction cannot be used', found=smoothing,
-            allowed='a velocity, zero or more',
-        )
+            allowed='a velocity, zero or more', fix='Say coulomb_smoothing: 0.02, in rad/s or m/s')
 
 
 def fixed_smoothing(settings: TermKeys) -> float | None:

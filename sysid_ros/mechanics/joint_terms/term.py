@@ -233,7 +233,9 @@ def direction(
     for joint, weight in weights:
         w[robot.joint_index(joint)] = weight
     if not w.any():
-        raise ConfigurationError('the axis has no weights', where=name)
+        raise ConfigurationError(
+            'the axis has no weights', where=name,
+            fix='Say by how much it turns with each joint, as weights: {elbow: 1.0, wrist: -0.5}')
     return w
 
 

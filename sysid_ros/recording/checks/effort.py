@@ -140,7 +140,8 @@ def _read(recorded: RecordedEfforts, model: TorqueModel) -> dict[str, list[Readi
     if dataset.joint_names != names:
         raise RecordingError(
             'the data holds other joints than the model', where=dataset.source,
-            found=', '.join(dataset.joint_names), allowed=', '.join(names))
+            found=', '.join(dataset.joint_names), allowed=', '.join(names),
+            fix='Name the joints of the model, recording: {joints: […]}, and lock others')
     return dict(zip(names, readings(dataset, model), strict=True))
 
 

@@ -98,7 +98,9 @@ def _readable(error: Mapping[str, str], path: Path) -> ModelError:
     if error['kind'] == 'MemoryError':
         return _too_much(where)
     if error['kind'] == 'ExpatError':
-        return ModelError(f'is not well-formed XML: {error["cause"]}', where=str(where))
+        return ModelError(
+            f'is not well-formed XML: {error["cause"]}', where=str(where),
+            fix='Correct the file at that line')
     missing = _missing_packages(where)
     if missing and _is_package_lookup(error):
         return ModelError(
@@ -110,7 +112,9 @@ def _readable(error: Mapping[str, str], path: Path) -> ModelError:
             f'xacro cannot expand the file: {error["message"]}', where=str(where),
             allowed=', '.join(_ENVIRONMENT), fix='Make it a <xacro:arg>, and give it by name',
         )
-    return ModelError(f'xacro cannot expand the file: {error["message"]}', where=str(where))
+    return ModelError(
+        f'xacro cannot expand the file: {error["message"]}', where=str(where),
+        fix='Try it alone, xacro FILE, or name a URDF that was expanded')
 
 
 def _is_package_lookup(error: Mapping[str, str]) -> bool:
