@@ -15,6 +15,7 @@ from sysid_ros.evaluation.common_scale import CommonScale
 from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest
 from sysid_ros.evaluation.counterweights import Counterweight
 from sysid_ros.evaluation.departures import Departure
+from sysid_ros.evaluation.reversed_position import ReversedPosition
 from sysid_ros.evaluation.supported_links import SupportedLink
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
 from sysid_ros.mechanics.torque_model import TorqueModel
@@ -53,6 +54,7 @@ class DataFindings:
         weightless: Whether gravity acts on no joint, wherever the robot is.
         bounds: What bounds of plausibility cost that the data ask to overstep.
         common_scale: What all efforts are of the torques of the prior, by the rows of the fit.
+        reversed_position: A joint whose position has the other sign.
     """
 
     efforts: tuple[EffortFinding, ...] = ()
@@ -71,6 +73,7 @@ class DataFindings:
     weightless: bool = False
     bounds: BoundCost | None = None
     common_scale: CommonScale | None = None
+    reversed_position: ReversedPosition | None = None
 
     def without_excluded_clock(self, test: ScoreTest) -> DataFindings:
         """The findings without a clock error that the description suggests and the rows exclude.

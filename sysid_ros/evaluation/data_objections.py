@@ -48,6 +48,8 @@ def data_objections(estimate: Estimate, data: DataFindings) -> Iterator[Objectio
     yield from _motion(estimate, data.still)
     yield from _encoders(data.coarse)
     yield from _signals(data.qualities)
+    if data.reversed_position is not None:
+        yield Objection(data.reversed_position.sentence, data.reversed_position.next_step)
     yield from _efforts(data.efforts)
     yield from _common_scale(data)
     yield from _contradictions(data)

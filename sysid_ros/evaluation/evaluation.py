@@ -24,6 +24,7 @@ from sysid_ros.evaluation.objections import OVERFIT
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.repeated_motion import is_repeated
 from sysid_ros.evaluation.residual_patterns import residual_patterns
+from sysid_ros.evaluation.reversed_position import find_reversed_position
 from sysid_ros.evaluation.simulation import Simulation, simulate
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad, load_in_one, undeclared_load
 from sysid_ros.evaluation.verdict import Verdict, judge
@@ -148,7 +149,8 @@ def evaluate(
         departures=(
             *departures(training, estimate, scores), *counterweights(training, estimate),
         ) if data.trusts_description else (),
-        common_scale=common_scale(training) if data.trusts_description else None)
+        common_scale=common_scale(training) if data.trusts_description else None,
+        reversed_position=find_reversed_position(training, fitted.candidate.relative_error))
     if estimate.status.found_values:
         data = data.with_undeclared_load(
             _undeclared_load(estimate, training, fitted, held_out, prediction))
