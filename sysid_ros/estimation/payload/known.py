@@ -23,8 +23,9 @@ from sysid_ros.settings import StrictSettings
 
 # A mass that was weighed stays within so many standard deviations of its scales.
 _SIGMAS = 3.0
-# Beyond chance, a scale is off from this factor on; one is told if it deviates by less than this.
-_FACTOR, _TOLD = 1.05, 0.1
+# A scale is off from this factor on where it is so many standard deviations away: who weighed a
+# load wants to hear a doubt. One is told if it deviates by less than this.
+_FACTOR, _DOUBTED, _TOLD = 1.05, 2.0, 0.1
 
 _Mass = Annotated[float, Field(gt=0.0)]
 
@@ -177,7 +178,7 @@ class LoadFinding:
     def off(self) -> bool:
         """Whether efforts and known mass contradict each other beyond chance."""
         error = abs(self.scale - 1.0)
-        return self.determined and error > max(_FACTOR - 1.0, _SIGMAS * self.deviation)
+        return self.determined and error > max(_FACTOR - 1.0, _DOUBTED * self.deviation)
 
 
 def find_load(

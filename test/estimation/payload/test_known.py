@@ -108,6 +108,8 @@ def test_a_fit_keeps_the_weighed_total_though_torques_do_not_tell_it(arm, estima
     (2.02, 0.01, True, False),   # within chance
     (2.06, 0.001, True, False),  # sure, but too little to matter
     (2.6, 0.02, True, True),
+    (2.44, 0.09, True, True),    # by two deviations and a half
+    (2.16, 0.06, True, False),
     (1.0, 0.02, True, True),
     (-2.0, 0.02, True, True),    # the recordings exchanged, or the signs
     (3.0, 0.4, False, False),    # nothing tells it
