@@ -29,6 +29,8 @@ from sysid_ros.release.store_file import PATIENCE, StoreFile
 MAX_CONSUMER, MAX_CONSUMERS = 256, 1000
 # How many revisions an error lists.
 _LISTED = 10
+_RESTORE = 'Restore the file from a copy, or roll back to a revision that is sound'
+_COMMIT = 'Commit an estimate first, by ~/commit of the model server'
 _READ = 'SELECT number, id, digest, parent_digest, record, description FROM revisions'
 
 
@@ -185,9 +187,7 @@ class RevisionStore:
                     self._append(content, Kind.INITIAL, comment)
         first = self.initial()
         if first is None:
-            raise ReleaseError(
-                'the store is empty and cannot be written', where=str(self.path),
-                fix='Give the folder to whoever runs this, or name another data folder')
+            raise ReleaseError('the store is empty and cannot be written', where=str(self.path))
         if first.content.description != content.description:
             raise ReleaseError(
                 'the revisions belong to another robot description', where=str(self.path),
@@ -320,9 +320,7 @@ class RevisionStore:
     def _sound_current(self) -> Revision:
         current = self.current()
         if current is None:
-            raise ReleaseError(
-                'the store is empty', where=str(self.path),
-                fix='Commit an estimate first, by ~/commit of the model server')
+            raise ReleaseError('the store is empty', where=str(self.path), fix=_COMMIT)
         return current
 
     def _listed(self) -> Iterator[str]:
@@ -374,8 +372,7 @@ class RevisionStore:
         if len(rows) != 1:
             raise ReleaseError(
                 'it is listed, but not to be found', where=f'revision {number}',
-                found=f'{len(rows)} rows', allowed=1,
-                fix='Restore the file from a copy')
+                found=f'{len(rows)} rows', allowed=1, fix='Restore the file from a copy')
         return rows[0]
 
     def _missing(self) -> Iterator[str]:
@@ -398,8 +395,6 @@ def _checked(row: tuple[Any, ...]) -> Revision:
                 return revision
     except (AttributeError, TypeError, UnicodeError) as error:
         raise ReleaseError(
-            f'its content was altered: {error!r}', where=where,
-            fix='Restore the file from a copy, or roll back to a revision that is sound') from error
+            f'its content was altered: {error!r}', where=where, fix=_RESTORE) from error
     raise ReleaseError(
-        'its content was altered after it was committed', where=where,
-        fix='Restore the file from a copy, or roll back to a revision that is sound')
+        'its content was altered after it was committed', where=where, fix=_RESTORE)
