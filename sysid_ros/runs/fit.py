@@ -84,8 +84,7 @@ def fit_to_folder(
         validation: Settings of another recording to predict.
         holdout: Last part of each recording to predict in its place, between 0 and 1.
         folds: Stretches of the recordings for cross-validation; 0 for none.
-        handed_over: Whether the model is for controllers; see
-            :meth:`~sysid_ros.evaluation.study.Study.load`.
+        handed_over: Whether the model is for controllers; see :meth:`.Study.load`.
         command: Command line, for the provenance in the report.
         stage: Entered for each step, with what is being done in words.
         drawing: What draws the figures, where it was started before.
