@@ -11,20 +11,9 @@ from support import golden_problems as golden
 from support import kernel_caches as caches
 from support import robot_factory as factory
 from sysid_ros.errors import ModelError, ParameterError
+from sysid_ros.mechanics.joint_terms import terms as laws
 from sysid_ros.mechanics.joint_terms.drive_gain import DriveGain
 from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
-from sysid_ros.mechanics.joint_terms.terms import (
-    Armature,
-    AsymmetricCoulombFriction,
-    CoulombFriction,
-    CoupledAxis,
-    PowerLawFriction,
-    SmoothCoulombFriction,
-    Stiffness,
-    StribeckFriction,
-    TorqueOffset,
-    ViscousFriction,
-)
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.mechanics.tree import driven_kernels
 from sysid_ros.mechanics.tree.acceleration import (
@@ -37,7 +26,9 @@ from sysid_ros.robot.model import RobotModel
 
 # The bar of the derivatives: central differences make errors of about 1e-9 themselves.
 BAR = 1e-6
-SMOOTH = (ViscousFriction(), CoulombFriction(smoothing=0.2), TorqueOffset(), Armature())
+SMOOTH = (
+    laws.ViscousFriction(), laws.CoulombFriction(smoothing=0.2), laws.TorqueOffset(),
+    laws.Armature())
 AXIS = (('drive', (('elbow', 1.0), ('wrist', -2.0))),)
 
 
@@ -106,15 +97,15 @@ def test_value_and_slopes_are_those_of_pinocchios_articulated_bodies(seed):
 
 
 @pytest.mark.parametrize('terms', [
-    (), SMOOTH, (Stiffness(), Armature(joints=('wrist',))),
-    (AsymmetricCoulombFriction(smoothing=0.3),),
-    (CoupledAxis('drive', AXIS[0][1], smoothing=0.2),),
-    (SmoothCoulombFriction(),), (StribeckFriction(smoothing=0.3),),
-    (SmoothCoulombFriction(), StribeckFriction(smoothing=None), Armature()),
-    (SmoothCoulombFriction((), AXIS), ViscousFriction()), (PowerLawFriction(),),
-    (ViscousFriction(), DriveGain()), (*SMOOTH, DriveGain(joints=('elbow',))),
+    (), SMOOTH, (laws.Stiffness(), laws.Armature(joints=('wrist',))),
+    (laws.AsymmetricCoulombFriction(smoothing=0.3),),
+    (laws.CoupledAxis('drive', AXIS[0][1], smoothing=0.2),),
+    (laws.SmoothCoulombFriction(),), (laws.StribeckFriction(smoothing=0.3),),
+    (laws.SmoothCoulombFriction(), laws.StribeckFriction(smoothing=None), laws.Armature()),
+    (laws.SmoothCoulombFriction((), AXIS), laws.ViscousFriction()), (laws.PowerLawFriction(),),
+    (laws.ViscousFriction(), DriveGain()), (*SMOOTH, DriveGain(joints=('elbow',))),
     (*SMOOTH, LoadFriction(smoothing=0.3)),
-    (LoadFriction(('elbow',), smoothing=0.1), StribeckFriction(smoothing=0.3)),
+    (LoadFriction(('elbow',), smoothing=0.1), laws.StribeckFriction(smoothing=0.3)),
 ], ids=lambda terms: '+'.join(type(term).__name__ for term in terms) or 'bodies alone')
 def test_slopes_are_central_differences_whatever_the_joint_terms(terms):
     model = arm(*terms)
@@ -157,7 +148,7 @@ def test_under_friction_by_load_they_are_the_inverse_of_the_torque(seed, frictio
 
 
 @pytest.mark.parametrize(('term', 'found'), [
-    (CoupledAxis('drive', AXIS[0][1], smoothing=0.2), 'a drive that turns several joints'),
+    (laws.CoupledAxis('drive', AXIS[0][1], smoothing=0.2), 'a drive that turns several joints'),
     (DriveGain(), 'a drive gain'),
 ], ids=['axis', 'gain'])
 def test_friction_by_load_is_refused_where_accelerations_are_not_known(term, found):
@@ -168,7 +159,7 @@ def test_friction_by_load_is_refused_where_accelerations_are_not_known(term, fou
 @pytest.mark.parametrize('name', closed.CLOSED)
 def test_slopes_hold_in_closed_loops(name):
     robot = closed.CLOSED[name]()
-    model = TorqueModel(robot, (*SMOOTH, Stiffness()))
+    model = TorqueModel(robot, (*SMOOTH, laws.Stiffness()))
     q, v, _ = closed.smooth_motion(robot, np.linspace(0.2, 0.9, 4), part=0.3)
     torque = np.random.default_rng(0).normal(size=q.shape)
     assert_slopes(model, q, v, torque, with_values(model))
@@ -197,7 +188,7 @@ def test_they_are_the_inverse_of_the_torque():
 
 
 def test_twice_the_gain_is_twice_the_torque():
-    plain, geared = arm(ViscousFriction()), arm(ViscousFriction(), DriveGain())
+    plain, geared = arm(laws.ViscousFriction()), arm(laws.ViscousFriction(), DriveGain())
     q, v, torque = random_state(plain)
     values = with_values(plain)
     doubled = np.append(values, np.full(3, 2.0))
@@ -228,24 +219,25 @@ def test_no_samples_make_empty_arrays():
 
 
 @pytest.mark.parametrize('terms', [
-    (), SMOOTH, (SmoothCoulombFriction(),), (StribeckFriction(smoothing=0.1),),
-    (CoupledAxis('drive', AXIS[0][1], dry=False),), (DriveGain(), Armature(), Stiffness()),
+    (), SMOOTH, (laws.SmoothCoulombFriction(),), (laws.StribeckFriction(smoothing=0.1),),
+    (laws.CoupledAxis('drive', AXIS[0][1], dry=False),),
+    (DriveGain(), laws.Armature(), laws.Stiffness()),
 ])
 def test_smooth_models_are_accepted(terms):
     require_smooth(arm(*terms))
 
 
 @pytest.mark.parametrize(('term', 'match'), [
-    (CoulombFriction(), 'CoulombFriction with coulomb_smoothing 0'),
-    (AsymmetricCoulombFriction(), 'AsymmetricCoulombFriction with coulomb_smoothing 0'),
-    (CoupledAxis('drive', AXIS[0][1]), 'CoupledAxis with coulomb_smoothing 0'),
-    (StribeckFriction(smoothing=0.0), 'StribeckFriction with coulomb_smoothing 0'),
+    (laws.CoulombFriction(), 'CoulombFriction with coulomb_smoothing 0'),
+    (laws.AsymmetricCoulombFriction(), 'AsymmetricCoulombFriction with coulomb_smoothing 0'),
+    (laws.CoupledAxis('drive', AXIS[0][1]), 'CoupledAxis with coulomb_smoothing 0'),
+    (laws.StribeckFriction(smoothing=0.0), 'StribeckFriction with coulomb_smoothing 0'),
     (LoadFriction(), 'LoadFriction with coulomb_smoothing 0'),
     (LoadFriction(smoothing=None), 'coulomb_smoothing: identified'),
 ])
 def test_models_whose_torque_jumps_are_refused_with_what_to_do(term, match):
     with pytest.raises(ModelError, match=f'arm: .*{match}.*(Give coulomb_smoothing|Leave fr)'):
-        require_smooth(arm(ViscousFriction(), term))
+        require_smooth(arm(laws.ViscousFriction(), term))
 
 
 def test_a_robot_without_mass_has_no_acceleration():
@@ -263,7 +255,7 @@ def test_the_cache_of_accelerations_looks_at_the_files_they_call():
     {'v': np.zeros((3, 5))}, {'torque': np.zeros((4, 2))}, {'q': np.zeros((3, 1))},
     {'values': np.zeros(3)}])
 def test_arrays_of_another_shape_are_refused_before_kernels_read_beyond_them(wrong):
-    model = arm(ViscousFriction())
+    model = arm(laws.ViscousFriction())
     still = np.zeros((3, len(model.robot.joint_names)))
     arrays = {
         'values': model.parameters.values, 'q': still, 'v': still, 'torque': still} | wrong
