@@ -14,7 +14,7 @@ from sysid_ros.mechanics.tree.kinematics import BodyPoses, body_poses
 from sysid_ros.mechanics.tree.tip_paths import leaf_bodies
 from sysid_ros.numerics.rotations import quaternions
 from sysid_ros.report.report_model import ReportModel
-from sysid_ros.report.series import Number, Series, series
+from sysid_ros.report.series import Matrix, Number, Point, Series, series
 from sysid_ros.robot.inertia_ellipsoid import InertiaEllipsoid
 from sysid_ros.robot.model import RobotModel
 
@@ -38,8 +38,8 @@ class Solid(ReportModel):
     """
 
     mass: Number
-    centre: Series
-    shape: Series
+    centre: Point
+    shape: Matrix
     possible: bool
 
 

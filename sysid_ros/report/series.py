@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 # Digits that a reader can tell apart in a plot.
 _DIGITS = 5
@@ -26,6 +26,12 @@ def finite_or_none(value: Any) -> float | None:
 Number = Annotated[float | None, BeforeValidator(finite_or_none)]
 #: Many of them, as :func:`series` makes them.
 Series = list[float | None]
+#: x, y and z of a point.
+Point = Annotated[Series, Field(min_length=3, max_length=3)]
+#: A matrix of three rows, row by row.
+Matrix = Annotated[Series, Field(min_length=9, max_length=9)]
+#: x, y and z of the points of a line, a row each.
+Line = Annotated[list[Series], Field(min_length=3, max_length=3)]
 
 
 def series(values: np.ndarray | Sequence[float]) -> Series:

@@ -96,6 +96,19 @@ def test_masses_of_the_robot_are_those_of_the_estimate():
         assert body['after']['possible']
 
 
+@pytest.mark.parametrize('change', [
+    lambda robot: robot['skeletons'][0].pop(),
+    lambda robot: robot['paths'][0].append([]),
+    lambda robot: robot['bodies'][0]['after']['shape'].pop(),
+    lambda robot: robot['bodies'][0]['after']['centre'].append(0.0),
+])
+def test_a_document_whose_points_have_not_three_coordinates_is_refused(change):
+    changed = document()
+    change(next(each for each in changed['sections'] if each['section'] == 'robot_view'))
+    with pytest.raises(ConfigurationError):
+        Report.from_json(json.dumps(changed).encode(), 'report.json')
+
+
 def test_the_error_of_simulation_grows_with_the_horizon_to_two_seconds():
     shown = section('simulation')
     assert shown['horizon'][0] == pytest.approx(0.05, abs=0.011)

@@ -200,10 +200,15 @@ class Reading:
         return target - np.sign(scale) * self._friction @ friction, shrink
 
     def predicted(self, scale: float) -> tuple[float, float]:
-        """Explained part of the effort, and correlation with the prediction."""
+        """Explained part of the effort, and correlation with the prediction.
+
+        Of an effort whose squares are zero nothing is explained.
+        """
         misfit, shrink = self._fit(scale)
         predicted = self.tau - misfit * shrink**2
         size = float(self.tau @ self.tau)
+        if size == 0.0:
+            return 0.0, 0.0
         explained = 1.0 - float((self.tau - predicted) @ (self.tau - predicted)) / size
         norm = float(np.linalg.norm(predicted)) * np.sqrt(size)
         return max(explained, 0.0), float(predicted @ self.tau) / norm if norm > 0 else 0.0

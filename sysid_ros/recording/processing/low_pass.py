@@ -21,6 +21,8 @@ _FARTHER = 1.5
 
 # Highest cut-off as a part of the sampling rate; at one half there is no filter left.
 _HIGHEST = 0.49
+# Lowest one: below, a filter remembers a billion samples, and its poles round to one.
+_LOWEST = 1e-9
 
 # Scratch memory of filtering many columns, in bytes.
 _SCRATCH = 16_000_000
@@ -217,6 +219,12 @@ def _check_cutoff(cutoff: float, rate: float) -> None:
             'the cut-off is not below half the sampling rate', where='cutoff',
             found=f'{cutoff:g} Hz', allowed=f'at most {_HIGHEST * rate:g} Hz',
             fix='Lower the cut-off or record faster',
+        )
+    if cutoff < _LOWEST * rate:
+        raise ConfigurationError(
+            'the cut-off lets nothing through that is measured', where='cutoff',
+            found=f'{cutoff:g} Hz', allowed=f'at least {_LOWEST * rate:g} Hz',
+            fix='Give the cut-off in Hz: a little above the fastest motion, as 10',
         )
 
 

@@ -24,7 +24,7 @@ from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
 from sysid_ros.report.robot_motion import MotionPoses, PlayedMotion, Solid
 from sysid_ros.report.sections.section import Section
-from sysid_ros.report.series import Series, series
+from sysid_ros.report.series import Line, Point, Series, series
 
 # Bodies with an ellipsoid, and points of an ellipse.
 _MOST_BODIES, _ELLIPSE = 40, 40
@@ -47,8 +47,8 @@ class StandingBox(ReportModel):
     """A box that stands still, by two corners in the base frame in [m]."""
 
     name: str
-    lower: Series
-    upper: Series
+    lower: Point
+    upper: Point
 
 
 class RobotViewSection(Section):
@@ -69,9 +69,9 @@ class RobotViewSection(Section):
     section: Literal['robot_view'] = 'robot_view'
     title: ClassVar[str] = 'The robot'
     bodies: list[BodyView]
-    skeletons: list[list[Series]]
+    skeletons: list[Line]
     ends: list[str]
-    paths: list[list[Series]]
+    paths: list[Line]
     motion: PlayedMotion | None = None
     before_name: str = 'before the fit'
     after_name: str = 'identified'

@@ -126,6 +126,13 @@ def test_the_gradient_of_the_evidence_is_that_of_finite_differences(simulated_ar
     np.testing.assert_allclose(evidence(here)[1], expected, rtol=1e-5, atol=1e-4)
 
 
+def test_of_an_effort_that_vanishes_beside_its_noise_nothing_is_explained(simulated_arm):
+    arm = simulated_arm(2)
+    reading = next(iter(readings(arm.dataset(), arm.model)))[0]
+    reading.scale_rows(0.0)
+    assert reading.predicted(1.0) == (0.0, 0.0)
+
+
 def test_the_evidence_is_that_of_the_gaussian_written_out(simulated_arm):
     # -2 log N(tau; s g, 1 + s^2 G G^T) over all joints together, but for its constant.
     arm = simulated_arm(3)

@@ -89,6 +89,12 @@ def test_the_low_pass_refuses_nan_short_segments_and_high_cutoffs():
         LowPass(cutoff=500.0).apply(np.zeros(5000), RATE)
 
 
+@pytest.mark.parametrize('cutoff', [5e-324, 1e-20, 1e-10])
+def test_a_cutoff_whose_poles_round_to_one_is_refused(cutoff):
+    with pytest.raises(ConfigurationError, match='allowed at least 1e-06 Hz'):
+        LowPass(cutoff=cutoff).half_length(RATE)
+
+
 @pytest.mark.parametrize('accuracy', [2, 4])
 def test_derivatives_are_exact_for_polynomials_up_to_the_ends(accuracy):
     t = np.arange(30) / 100.0
