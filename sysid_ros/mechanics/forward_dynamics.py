@@ -12,25 +12,26 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 
 from sysid_ros.errors import ModelError
 from sysid_ros.mechanics.closures.closed_chain import closed_chain, neutral_configuration
+from sysid_ros.mechanics.dry_friction_step import DryFrictionStep
 from sysid_ros.mechanics.joint_terms.coupled_axis import CoupledAxis
 from sysid_ros.mechanics.joint_terms.drive_gain import DriveGain
 from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
 from sysid_ros.mechanics.joint_terms.shaped import ShapedFriction
 from sysid_ros.mechanics.joint_terms.term import JointTerm
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 
 # Change of velocity for derivatives, and velocity that counts as the limit at zero.
 _DIFFERENCE = 1e-6
 _CREEP = 1e-9
 # Viscous friction alone makes less torque than this in [N·m] at such a speed.
 _MOST_CREEP_TORQUE = 1e-6
-# The sweeps over the friction axes end at this part of the largest change of velocity.
-_TOLERANCE = 1e-10
-_MAX_SWEEPS = 1000
+# Loads of gears are found to this part of a step's change of velocity, in so many rounds.
+_LOAD_TOLERANCE = 1e-8
+_MAX_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,23 +40,25 @@ class ForwardDynamics:
 
     Dry friction is not smoothed: on each friction axis k with direction :math:`w_k` it is the
     set-valued law :math:`\lambda_k \in f_k\,\mathrm{Sign}(w_k \cdot v)`, so joints stick and
-    break away as they should.
+    break away as they should. Where it grows with the load of a gear, :math:`f_k` is found
+    together with the acceleration that the load comes from.
 
     Args:
         model: Torque model; the smoothing of its dry friction is ignored.
         values: Parameter values, shape ``(p,)``.
 
     Raises:
-        ModelError: The model has friction by load, which depends on the acceleration sought.
+        ModelError: A robot with closed loops has friction by load.
     """
 
     model: TorqueModel
     values: np.ndarray
 
     def __post_init__(self) -> None:
-        if any(isinstance(term, LoadFriction) for term in self.model.terms):
+        loaded = any(isinstance(term, LoadFriction) for term in self.model.terms)
+        if loaded and self.model.robot.loops is not None:
             raise ModelError(
-                'motion under friction that grows with the load cannot be simulated',
+                'motion of closed loops with friction that grows with the load is not simulated',
                 where=self.model.robot.name,
             )
 
@@ -63,21 +66,53 @@ class ForwardDynamics:
     def _sharp(self) -> TorqueModel:
         """The model at the values, with the sign itself where dry friction was smoothed.
 
-        Drive gains are taken out: torques are multiplied by them before anything else.
+        Drive gains are taken out: torques are multiplied by them before anything else. So is
+        friction by load, which is no function of the motion before the acceleration is known.
         """
         here = self.model.at(self.values)
-        return TorqueModel(here.robot, [_sharpened(term) for term in here.terms])
+        return TorqueModel(here.robot, [
+            _sharpened(term) for term in here.terms if not isinstance(term, LoadFriction)])
+
+    @cached_property
+    def _sharp_values(self) -> np.ndarray:
+        """Parameter values without those of friction by load."""
+        inertial = 10 * len(self.model.robot.body_names)
+        return np.concatenate([self.values[:inertial], *(
+            values for term, values in self._all_terms if not isinstance(term, LoadFriction))])
+
+    @cached_property
+    def _all_terms(self) -> list[tuple[JointTerm, np.ndarray]]:
+        """Joint terms of the model with their values."""
+        terms = self.model.terms
+        counts = [len(term.parameters(self.model.robot.opened)) for term in terms]
+        stops = len(self.values) - sum(counts) + np.cumsum(counts)
+        return [
+            (term, self.values[stop - count:stop])
+            for term, count, stop in zip(terms, counts, stops, strict=True)
+        ]
+
+    @cached_property
+    def _by_load(self) -> np.ndarray:
+        """Dry friction of each joint per size of its load, shape ``(n,)``."""
+        found = np.zeros(len(self.model.robot.joint_names))
+        for term, values in self._all_terms:
+            if isinstance(term, LoadFriction):
+                for value, (_, direction) in zip(
+                        values, term.directions(self.model.robot), strict=True):
+                    found += value * direction
+        return found
 
     def _torque(
         self, q: np.ndarray, v: np.ndarray, a: np.ndarray, blocks: int = 1
     ) -> np.ndarray:
         """Torques of blocks of the same S positions, shape ``(blocks · S, n)``."""
         if self.model.robot.loops is None or blocks == 1:
-            return self._sharp.linear_torque(self.values, q, v, a)
+            return self._sharp.linear_torque(self._sharp_values, q, v, a)
         # Loops are followed from sample to sample: equal positions belong side by side.
         order = np.arange(len(q)).reshape(blocks, -1).T.ravel()
         torque = np.empty_like(q)
-        torque[order] = self._sharp.linear_torque(self.values, q[order], v[order], a[order])
+        torque[order] = self._sharp.linear_torque(
+            self._sharp_values, q[order], v[order], a[order])
         return torque
 
     @cached_property
@@ -99,13 +134,10 @@ class ForwardDynamics:
 
     @cached_property
     def _terms(self) -> list[tuple[JointTerm, np.ndarray]]:
-        """Joint terms with their values."""
-        counts = [len(term.parameters(self.model.robot.opened)) for term in self._sharp.terms]
-        stops = len(self.values) - sum(counts) + np.cumsum(counts)
-        return [
-            (term, self.values[stop - count:stop])
-            for term, count, stop in zip(self._sharp.terms, counts, stops, strict=True)
-        ]
+        """Joint terms with sharp signs, without friction by load, with their values."""
+        values = [
+            values for term, values in self._all_terms if not isinstance(term, LoadFriction)]
+        return list(zip(self._sharp.terms, values, strict=True))
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
         """Mass matrices with all drive inertias, shape ``(S, n, n)``.
@@ -131,8 +163,14 @@ class ForwardDynamics:
             Shape ``(S, n)``.
 
         Raises:
+            ModelError: Friction grows with the load.
             numpy.linalg.LinAlgError: A mass matrix is singular.
         """
+        if self._by_load.any():
+            raise ModelError(
+                'friction grows with the load, which depends on the acceleration sought',
+                where=self.model.robot.name,
+                fix='Take steps, or accelerations() of sysid_ros.mechanics.tree.acceleration')
         net = self._gains * tau - self._torque(q, v, np.zeros_like(q))
         return np.linalg.solve(self.mass_matrix(q), net[..., None])[..., 0]
 
@@ -169,17 +207,49 @@ class ForwardDynamics:
         # At zero itself the smooth part of friction that differs by direction is not defined.
         moving = np.where(np.abs(v) < _CREEP, _CREEP, v)
         bias, mass, damping = self._linearised(middle, moving, level)
-        # Negative friction, which only an inconsistent estimate has, cannot make a joint stick.
-        bias = bias + (np.minimum(level, 0.0) * np.sign(v @ axes.T)) @ axes
         right = np.broadcast_to(axes.T, (samples, *axes.T.shape))
         right = np.concatenate([h * (self._gains * tau - bias)[..., None], right], axis=2)
         solved = np.linalg.solve(mass + 0.5 * h * damping, right)
-        free, response = v + solved[..., 0], solved[..., 1:]
-        impulse, stopped = _solve_dry_friction(
-            np.ascontiguousarray(axes @ response), free @ axes.T,
-            np.tile(h * np.maximum(level, 0.0), (samples, 1)))
-        v = free - np.einsum('snk,sk->sn', response, impulse)
-        return middle + 0.5 * h * v, v, stopped | torn
+        sliding = DryFrictionStep(v + solved[..., 0], solved[..., 1:], axes, np.sign(v @ axes.T), h)
+        level = np.tile(level, (samples, 1))
+        end, stopped = sliding.stopped_by(level)
+        if self._by_load.any():
+            end, unsettled = self._loaded(sliding, level, middle, v, end)
+            stopped |= unsettled
+        return middle + 0.5 * h * end, end, stopped | torn
+
+    def _loaded(
+        self, sliding: DryFrictionStep, level: np.ndarray, middle: np.ndarray, v: np.ndarray,
+        end: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Velocities after a step when dry friction grows with the load, by fixed point.
+
+        Friction changes the load that it comes from by no more than the part of it that a gear
+        loses, so that each round leaves about that part of the error.
+
+        Args:
+            sliding: The step.
+            level: Dry friction without loads, shape ``(S, k)``.
+            middle: Positions in the middle of the step, shape ``(S, n)``.
+            v: Velocities before it, shape ``(S, n)``.
+            end: Velocities after it without friction by load, shape ``(S, n)``.
+
+        Returns:
+            Velocities after it ``(S, n)``, and where they did not settle, ``(S,)``.
+        """
+        robot, joints = self.model.robot, v.shape[1]
+        inertials = self.values[:10 * len(robot.body_names)]
+        scale = _LOAD_TOLERANCE * np.abs(end - v).max(axis=1)
+        for _ in range(_MAX_ROUNDS):
+            load = recursive_newton_euler(
+                robot, inertials, middle, 0.5 * (v + end), (end - v) / sliding.h)
+            loaded = level.copy()
+            loaded[:, :joints] += self._by_load * np.abs(load)
+            last, (end, stopped) = end, sliding.stopped_by(loaded)
+            unsettled = np.abs(end - last).max(axis=1) > scale
+            if not unsettled.any():
+                break
+        return end, unsettled | stopped
 
     def _closable(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Positions that loops can be closed at, and where they took the place of others.
@@ -286,41 +356,3 @@ def _sharpened(term: JointTerm) -> JointTerm:
         return term.sharpened()
     smoothed = getattr(term, 'smoothing', 0.0) > 0.0
     return replace(term, smoothing=0.0) if smoothed else term  # type: ignore[type-var]
-
-
-@njit(cache=True)
-def _solve_dry_friction(
-    response: np.ndarray, free: np.ndarray, most: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Impulses of dry friction, by projected Gauss-Seidel sweeps over the axes.
-
-    Args:
-        response: Velocity of the axes per impulse on them, shape ``(S, k, k)``.
-        free: Velocity of the axes without dry friction, shape ``(S, k)``.
-        most: Largest impulse of each axis, shape ``(S, k)``.
-
-    Returns:
-        Impulses ``(S, k)``, and where the sweeps did not settle, ``(S,)``.
-    """
-    samples, axes = free.shape
-    impulse = np.zeros((samples, axes))
-    unsettled = np.ones(samples, dtype=np.bool_)
-    for s in range(samples):
-        for _ in range(_MAX_SWEEPS):
-            largest, moved = 0.0, 0.0
-            for k in range(axes):
-                if most[s, k] == 0.0:
-                    continue
-                speed = free[s, k]
-                for m in range(axes):
-                    speed -= response[s, k, m] * impulse[s, m]
-                target = impulse[s, k] + speed / response[s, k, k]
-                target = min(max(target, -most[s, k]), most[s, k])
-                step = abs(target - impulse[s, k]) * abs(response[s, k, k])
-                impulse[s, k] = target
-                moved = max(moved, step)
-                largest = max(largest, abs(free[s, k]))
-            if moved <= _TOLERANCE * largest:
-                unsettled[s] = False
-                break
-    return impulse, unsettled

@@ -26,13 +26,13 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 
 
-def block(*terms, **values):
-    """A block of 2 kg on a horizontal rail, with joint terms."""
+def block(*terms, axis='1 0 0', **values):
+    """A block of 2 kg on a rail, horizontal by default, with joint terms."""
     urdf = (
         '<robot name="rail"><link name="base"/><link name="block"><inertial>'
         '<mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
         '</link><joint name="rail" type="prismatic"><parent link="base"/><child link="block"/>'
-        '<axis xyz="1 0 0"/><limit lower="-9" upper="9" effort="9" velocity="9"/></joint></robot>'
+        f'<axis xyz="{axis}"/><limit lower="-9" upper="9" effort="9" velocity="9"/></joint></robot>'
     )
     model = TorqueModel(RobotModel.from_urdf(urdf), terms)
     named = {f'rail.{name}': value for name, value in values.items()}
@@ -229,6 +229,64 @@ def test_a_drive_gain_multiplies_the_torque():
     np.testing.assert_allclose(run(geared, rest, rest, np.array([[1.5]]), 0.5, 1e-3), expected)
 
 
-def test_friction_by_load_is_not_simulated_as_something_else():
+def test_a_gear_loses_its_part_of_the_load_when_it_slides_and_holds_within_it():
+    # A block of 2 kg that a screw lifts: F = (1 + f) m (a + g), and down (1 - f) m (a + g).
+    lift = block(LoadFriction(), load_friction=0.3, axis='0 0 1')
+    held, rest = 2.0 * 9.81, np.zeros((1, 1))
+    for force, accelerated in (
+            (1.2 * held, 0.0), (0.8 * held, 0.0),
+            (2.0 * held, 2.0 / 1.3 * 9.81 - 9.81), (0.5 * held, 0.5 / 0.7 * 9.81 - 9.81)):
+        _, v = run(lift, rest, rest, np.array([[force]]), 0.1, 1e-3)
+        assert v[0, 0] == pytest.approx(0.1 * accelerated, rel=1e-7, abs=1e-12)
+
+
+def test_motion_with_friction_by_load_is_that_of_mujoco(rng):
+    mujoco = pytest.importorskip('mujoco')
+    from sysid_ros.demo.mujoco_urdf import urdf_for_mujoco
+
+    urdf = simulated.arm_urdf().replace('lower="-3" upper="3"', 'lower="-30" upper="30"')
+    robot = RobotModel.from_urdf(urdf)
+    model = TorqueModel(robot, [LoadFriction(), CoulombFriction(smoothing=0.1), Armature()])
+    by_load, dry, armature = (
+        np.array([0.3, 0.2, 0.1]), np.array([1.0, 0.7, 0.4]), np.array([0.2, 0.1, 0.05]))
+    values = model.parameters.values.copy()
+    values[30:] = np.concatenate([by_load, dry, armature])
+    plant = mujoco.MjModel.from_xml_string(urdf_for_mujoco(urdf.encode()))
+    order = [plant.joint(name).dofadr[0] for name in robot.joint_names]
+    plant.opt.timestep, plant.dof_armature[order] = 1e-4, armature
+    moving, reference = mujoco.MjData(plant), pin.buildModelFromXML(urdf)
+    start, tau = rng.uniform(-1.0, 1.0, 3), rng.uniform(-4.0, 4.0, 3)
+    moving.qpos[order], load = start, np.zeros(3)
+    for _ in range(5000):
+        # The friction of a step is by the load of the step before.
+        plant.dof_frictionloss[order] = dry + by_load * np.abs(load)
+        moving.qfrc_applied[order], before = tau, moving.qvel[order].copy()
+        mujoco.mj_step(plant, moving)
+        load = pin.rnea(reference, reference.createData(), moving.qpos[order], moving.qvel[order],
+                        (moving.qvel[order] - before) / 1e-4)
+    rest = np.zeros((1, 3))
+    q, v = run(ForwardDynamics(model, values), start[None], rest, tau[None], 0.5, 5e-3)
+    values[30:33] = 0.0
+    without, _ = run(ForwardDynamics(model, values), start[None], rest, tau[None], 0.5, 5e-3)
+    assert np.abs(without[0] - moving.qpos[order]).max() > 0.1
+    np.testing.assert_allclose(q[0], moving.qpos[order], atol=5e-3)
+    np.testing.assert_allclose(v[0], moving.qvel[order], atol=4e-2)
+
+
+def test_a_step_under_friction_by_load_obeys_the_torque_model(rng):
+    robot = RobotModel.from_urdf(simulated.arm_urdf())
+    model = TorqueModel(robot, [LoadFriction(), ViscousFriction(), Armature()])
+    values = model.parameters.values.copy()
+    values[30:] = rng.uniform(0.05, 0.4, len(values) - 30)
+    q, v = rng.uniform(-1.0, 1.0, (2, 40, 3))
+    tau, h = rng.uniform(-9.0, 9.0, (40, 3)), 1e-5
+    _, end, unsettled = ForwardDynamics(model, values).step(q, v, tau, h)
+    assert not unsettled.any()
+    np.testing.assert_allclose(
+        model.torque(values, q, v, (end - v) / h), tau, rtol=1e-3, atol=1e-3)
+
+
+def test_acceleration_under_friction_by_load_is_not_that_of_something_else():
+    rest = np.zeros((1, 1))
     with pytest.raises(ModelError, match='grows with the load'):
-        block(LoadFriction())
+        block(LoadFriction(), load_friction=0.1).acceleration(rest, rest, rest)
