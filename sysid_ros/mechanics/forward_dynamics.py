@@ -15,7 +15,7 @@ import numpy as np
 
 from sysid_ros.errors import ModelError
 from sysid_ros.mechanics.closures.closed_chain import closed_chain, neutral_configuration
-from sysid_ros.mechanics.dry_friction_step import DryFrictionStep
+from sysid_ros.mechanics.dry_friction_step import DryFrictionStep, GearLoads
 from sysid_ros.mechanics.joint_terms.coupled_axis import CoupledAxis
 from sysid_ros.mechanics.joint_terms.drive_gain import DriveGain
 from sysid_ros.mechanics.joint_terms.load_friction import LoadFriction
@@ -29,9 +29,6 @@ _DIFFERENCE = 1e-6
 _CREEP = 1e-9
 # Viscous friction alone makes less torque than this in [N·m] at such a speed.
 _MOST_CREEP_TORQUE = 1e-6
-# Loads of gears are found to this part of a step's change of velocity, in so many rounds.
-_LOAD_TOLERANCE = 1e-8
-_MAX_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,46 +207,38 @@ class ForwardDynamics:
         right = np.broadcast_to(axes.T, (samples, *axes.T.shape))
         right = np.concatenate([h * (self._gains * tau - bias)[..., None], right], axis=2)
         solved = np.linalg.solve(mass + 0.5 * h * damping, right)
-        sliding = DryFrictionStep(v + solved[..., 0], solved[..., 1:], axes, np.sign(v @ axes.T), h)
-        level = np.tile(level, (samples, 1))
-        end, stopped = sliding.stopped_by(level)
-        if self._by_load.any():
-            end, unsettled = self._loaded(sliding, level, middle, v, end)
-            stopped |= unsettled
+        sliding = DryFrictionStep(v + solved[..., 0], solved[..., 1:], axes, h)
+        end, stopped = sliding.stopped_by(
+            level, np.sign(v @ axes.T), self._gear_loads(sliding, middle, v))
         return middle + 0.5 * h * end, end, stopped | torn
 
-    def _loaded(
-        self, sliding: DryFrictionStep, level: np.ndarray, middle: np.ndarray, v: np.ndarray,
-        end: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Velocities after a step when dry friction grows with the load, by fixed point.
-
-        Friction changes the load that it comes from by no more than the part of it that a gear
-        loses, so that each round leaves about that part of the error.
+    def _gear_loads(self, sliding: DryFrictionStep, middle: np.ndarray, v: np.ndarray) -> GearLoads:
+        """Loads of the gears in a step: rigid-body torques, linear in the change of velocity.
 
         Args:
-            sliding: The step.
-            level: Dry friction without loads, shape ``(S, k)``.
+            sliding: The step without dry friction.
             middle: Positions in the middle of the step, shape ``(S, n)``.
             v: Velocities before it, shape ``(S, n)``.
-            end: Velocities after it without friction by load, shape ``(S, n)``.
-
-        Returns:
-            Velocities after it ``(S, n)``, and where they did not settle, ``(S,)``.
         """
-        robot, joints = self.model.robot, v.shape[1]
-        inertials = self.values[:10 * len(robot.body_names)]
-        scale = _LOAD_TOLERANCE * np.abs(end - v).max(axis=1)
-        for _ in range(_MAX_ROUNDS):
+        gears = GearLoads.none(len(v), len(self._axes))
+        joints = v.shape[1]
+        # Negative friction by load, which only an inconsistent estimate has, is none.
+        gears.friction[:joints] = np.maximum(self._by_load, 0.0)
+        if gears.friction.any():
+            blocks = joints + 2
+            a = np.zeros((blocks, *v.shape))
+            a[0] = (sliding.free - v) / sliding.h
+            a[2:] = np.eye(joints)[:, None]
+            speeds = np.zeros_like(a)
+            speeds[0] = 0.5 * (v + sliding.free)
+            inertials = self.values[:10 * len(self.model.robot.body_names)]
             load = recursive_newton_euler(
-                robot, inertials, middle, 0.5 * (v + end), (end - v) / sliding.h)
-            loaded = level.copy()
-            loaded[:, :joints] += self._by_load * np.abs(load)
-            last, (end, stopped) = end, sliding.stopped_by(loaded)
-            unsettled = np.abs(end - last).max(axis=1) > scale
-            if not unsettled.any():
-                break
-        return end, unsettled | stopped
+                self.model.robot, inertials, np.tile(middle, (blocks, 1)),
+                speeds.reshape(-1, joints), a.reshape(-1, joints)).reshape(a.shape)
+            gears.load[:, :joints] = load[0]
+            mass = np.moveaxis(load[2:] - load[1], 0, 2)
+            gears.response[:, :joints] = mass @ sliding.response / sliding.h
+        return gears
 
     def _closable(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Positions that loops can be closed at, and where they took the place of others.
