@@ -2,8 +2,8 @@
 
 The same recordings of mechanisms in MuJoCo and the same settings, which leave nothing to be chosen,
 are fitted by both states in processes of their own, by turns. Compared are all parameters, in parts
-of their size or of the uncertainty stated for them where that is larger, and the least processor
-time from a recording's file to the judged estimate, once everything is compiled.
+of the largest of their kind or of the uncertainty stated for them where that is larger, and the
+least processor time from a recording's file to the judged estimate, once everything is compiled.
 
 The earlier state is taken from the repository's history. By default it is the last one whose
 mechanics, estimators and settings were laid out otherwise.
@@ -136,11 +136,15 @@ def _parameters(estimate: dict[str, Any]) -> dict[str, tuple[float, float]]:
 
 
 def difference(before: Fitted, after: Fitted) -> float:
-    """Largest change of a parameter, in parts of its size or its standard deviation."""
+    """Largest change of a parameter, in parts of the largest of its kind or of its deviation."""
     if set(before.values) != set(after.values):
         raise SystemExit(f'other parameters: {set(before.values) ^ set(after.values)}')
+    largest: dict[str, float] = {}
+    for name, (value, _) in before.values.items():
+        kind = name.split('.')[-1]
+        largest[kind] = max(largest.get(kind, 1e-12), abs(value))
     return max(
-        abs(after.values[name][0] - value) / max(abs(value), deviation, 1e-12)
+        abs(after.values[name][0] - value) / max(largest[name.split('.')[-1]], deviation)
         for name, (value, deviation) in before.values.items())
 
 

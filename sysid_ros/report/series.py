@@ -15,10 +15,18 @@ _DECIMALS = 290
 
 
 def finite_or_none(value: Any) -> float | None:
-    """A number, or None for what is none: JSON has no NaN and no infinity."""
+    """A number, or None for what is none: JSON has no NaN and no infinity.
+
+    Raises:
+        ValueError: It is no number, or too large for one.
+    """
     if value is None:
         return None
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, OverflowError) as error:
+        # Validators answer to errors of values alone.
+        raise ValueError(f'this is no number: {type(value).__name__}') from error
     return number if np.isfinite(number) else None
 
 

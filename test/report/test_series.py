@@ -11,6 +11,12 @@ def test_what_is_not_finite_is_none():
     assert [finite_or_none(value) for value in (None, np.nan, np.inf, 2)] == [None, None, None, 2.0]
 
 
+@pytest.mark.parametrize('value', [[], {}, 'seven', 10**400])
+def test_what_is_no_number_is_an_error_that_validators_answer_to(value):
+    with pytest.raises(ValueError, match='number|float'):
+        finite_or_none(value)
+
+
 @pytest.mark.parametrize('scale', [1e-300, 1e-9, 1.0, 12345.678, 1e300])
 def test_five_digits_of_the_largest_value_are_kept(scale):
     values = scale * np.array([1.0, -0.123456789, 0.5])
