@@ -199,7 +199,8 @@ class Run:
 
         page = self.folder / PAGE if path is None else Path(path)
         if path is not None or not page.is_file():
-            note = write_page(page, Report.load(self.folder / DOCUMENT))
+            document = self.folder / DOCUMENT
+            note = write_page(page, Report.load(document), read_from=document)
             if note:
                 raise ConfigurationError(note.rstrip('.'), where=str(page))
         return page

@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> ExitCode:
     if options.recordings or not (folder / DOCUMENT).is_file():
         with shown.stage('Reading the recordings, and judging again'):
             write_report(folder, reopened_report(folder, command_line()))
-    note = write_page(page, Report.load(folder / DOCUMENT))
+    document = folder / DOCUMENT
+    note = write_page(page, Report.load(document), read_from=document)
     if note:
         print(f'sysid report: {note}', file=sys.stderr)
         return ExitCode.BAD_INPUT

@@ -19,6 +19,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from sysid_ros.errors import ConfigurationError
 from sysid_ros.report.headline import percent
 from sysid_ros.report.player import Player
 from sysid_ros.report.plotly_script import packed, plotly_script
@@ -57,6 +58,25 @@ def render_page(report: Report) -> bytes:
             (_HERE / name).read_text(encoding='utf-8') for name in ('player.js', 'page.js'))),
         figures=Markup(carried), plotly=Markup(plotly_script()),
     ).encode()
+
+
+def render_document(report: Report, source: Path) -> bytes:
+    """The page of a report that was read from a file, which may have been changed since.
+
+    Args:
+        report: The report.
+        source: The file, for errors.
+
+    Raises:
+        ConfigurationError: Plotly is not installed, or series that belong together have other
+            lengths, which the schema cannot say.
+    """
+    try:
+        return render_page(report)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            'what the report holds does not fit together, as if it had been changed',
+            where=str(source), fix='Write it anew: sysid report RUN --recordings') from error
 
 
 def _nonce(*content: str) -> str:

@@ -139,14 +139,16 @@ def _with_digests(verdict: dict[str, Any], files: Mapping[str, bytes]) -> bytes:
 
 def _page(report: bytes, path: Path) -> dict[str, bytes]:
     """The page of a packed report; none where it cannot be drawn."""
-    from sysid_ros.report.page import render_page
+    from sysid_ros.report.page import render_document
+    from sysid_ros.report.plotly_script import plotly_script
     from sysid_ros.report.report import Report
 
     document = Report.from_json(report, str(path))
     try:
-        return {PAGE: render_page(document)}
+        plotly_script()
     except ConfigurationError:
         return {}
+    return {PAGE: render_document(document, path)}
 
 
 def _zipped(top: PurePosixPath, files: dict[str, bytes]) -> bytes:

@@ -67,20 +67,21 @@ def write_document(folder: Path, report: Report, name: str = '') -> str:
     return write_page(folder / _named(PAGE, name), report)
 
 
-def write_page(path: Path, report: Report) -> str:
+def write_page(path: Path, report: Report, read_from: Path | None = None) -> str:
     """Write the page of a report.
 
     Args:
         path: File to write.
         report: The report.
+        read_from: The file that the report was read from, if it was.
 
     Returns:
         Why there is none, in words; empty where there is one.
     """
-    from sysid_ros.report.page import render_page  # Jinja2
+    from sysid_ros.report.page import render_document, render_page  # Jinja2
 
     try:
-        page = render_page(report)
+        page = render_page(report) if read_from is None else render_document(report, read_from)
     except ConfigurationError as error:
         path.unlink(missing_ok=True)
         return f'{path.name} was not written: {error}'

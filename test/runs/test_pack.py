@@ -107,6 +107,18 @@ def test_a_damaged_run_is_refused_by_one_clear_error(run, tmp_path, capsys, name
     assert not (tmp_path / 'fit.zip').exists()
 
 
+@pytest.mark.parametrize('verb', ['pack', 'report'])
+def test_a_report_whose_parts_do_not_fit_each_other_is_refused(run, tmp_path, capsys, verb):
+    document = json.loads((run / 'report.json').read_text())
+    parameters = next(each for each in document['sections'] if each['section'] == 'parameters')
+    parameters['kinds'].append('widths')
+    (run / 'report.json').write_text(json.dumps(document))
+    assert main([verb, str(run), '-o', str(tmp_path / 'written')]) == ExitCode.BAD_INPUT
+    said = capsys.readouterr().err
+    assert 'sysid report' in said
+    assert 'Traceback' not in said
+
+
 @pytest.mark.parametrize('file', ['..', 'a\0b', 'a' * 5000])
 def test_no_file_gets_into_an_archive_that_cannot_be_a_recording(run, tmp_path, file):
     settings = yaml.safe_load((run / 'settings.yaml').read_text())
