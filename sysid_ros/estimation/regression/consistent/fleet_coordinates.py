@@ -182,9 +182,18 @@ class FleetCoordinates:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> FleetCoordinates:
-        """The inverse of :meth:`to_json`."""
-        return cls(
-            ParameterSet.from_json(data['reference']), np.array(data['steps'], dtype=float))
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            ParameterError: There is not one step for each parameter.
+        """
+        reference = ParameterSet.from_json(data['reference'])
+        steps = np.array(data['steps'], dtype=float)
+        if steps.shape != reference.values.shape:
+            raise ParameterError(
+                'there is not one step for each parameter', where='steps', found=steps.shape,
+                allowed=reference.values.shape, fix='Make the prior again: sysid batch --prior')
+        return cls(reference, steps)
 
 
 def _exponential(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

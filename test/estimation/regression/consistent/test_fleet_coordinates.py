@@ -61,6 +61,13 @@ def test_they_come_back_from_json(coordinates):
     np.testing.assert_array_equal(again.parameters(x)[0], coordinates.parameters(x)[0])
 
 
+def test_a_step_that_is_missing_is_said(coordinates):
+    data = coordinates.to_json()
+    data['steps'].pop()
+    with pytest.raises(ParameterError, match='not one step for each parameter'):
+        FleetCoordinates.from_json(data)
+
+
 def test_a_reference_that_is_no_real_body_is_refused(coordinates):
     values = coordinates.reference.values.copy()
     values[4] = -1.0
