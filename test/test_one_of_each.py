@@ -81,7 +81,7 @@ def test_dense_factorisations_are_compiled_in_numerics_alone():
     assert ('numerics/dense.py', 'lu') in found
     assert {each for each in found if not each[0].startswith('numerics/')} == {
         # Projected Gauss-Seidel, whose sweeps divide by a diagonal and factor nothing.
-        ('mechanics/forward_dynamics.py', '_solve_dry_friction')}
+        ('mechanics/dry_friction_step.py', '_solve_dry_friction')}
 
 
 def test_a_factorisation_is_found_by_its_shape():
