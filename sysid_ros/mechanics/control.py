@@ -32,10 +32,13 @@ class TorqueCommand:
 
     Attributes:
         torque: Torques within the limits in [N·m] or [N], shape ``(n,)``.
+        feedback: Accelerations that they are for beyond those of the reference, shape ``(n,)``;
+            zero where a drive cannot do what the law asks for.
         saturated: Joints whose drive cannot do what the law asks for.
     """
 
     torque: np.ndarray
+    feedback: np.ndarray
     saturated: tuple[str, ...]
 
 
@@ -95,17 +98,17 @@ class ComputedTorque:
         Raises:
             ParameterError: A number is not finite, and so no torque would be.
         """
-        a = a_ref + self._damping * (v_ref - v) + self._stiffness * (q_ref - q)
-        torque = self.torque(q, v, a, v_ref)
+        feedback = self._damping * (v_ref - v) + self._stiffness * (q_ref - q)
+        torque = self.torque(q, v, a_ref + feedback, v_ref)
         if not np.isfinite(torque).all():
             raise ParameterError(
                 'the state or the reference is not finite', found=f'torques {torque}')
         over = np.abs(torque) > self._effort
         if not over.any():
-            return TorqueCommand(torque, ())
+            return TorqueCommand(torque, feedback, ())
         names = self._model.robot.joint_names
         return TorqueCommand(
-            np.clip(torque, -self._effort, self._effort),
+            np.clip(torque, -self._effort, self._effort), np.where(over, 0.0, feedback),
             tuple(name for name, beyond in zip(names, over, strict=True) if beyond))
 
     def torque(

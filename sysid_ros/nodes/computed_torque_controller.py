@@ -24,6 +24,7 @@ from sysid_ros.excitation.playback.follower import Follower, FollowerPhase, Refe
 from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.mechanics.closures.closed_chain import neutral_configuration
 from sysid_ros.mechanics.control import ComputedTorque
+from sysid_ros.mechanics.state_predictor import StatePredictor
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.msg import IdentifiedParameters, StopRequest
 from sysid_ros.nodes.acknowledgement import Acknowledgement
@@ -37,6 +38,8 @@ from sysid_ros.release.revision import require_successor
 
 # Longest time in [s] over which what was measured or asked for is continued.
 _AHEAD = 0.05
+# Time constant of feedback that lasts, in parts of that of the errors' decay.
+_LASTING = 1.5
 
 
 class ComputedTorqueControllerSettings(NodeSettings):
@@ -103,7 +106,8 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         self._efforts = self.advertise(Float64MultiArray, 'effort_commands')
         self._follow_revisions()
         self._clear_figures()
-        self._acceleration = np.zeros(len(names))
+        self._predictor = StatePredictor(
+            len(names), _AHEAD, lasting=_LASTING / settings.natural_frequency)
         self.loop(1.0 / settings.rate, self._tick)
 
     def deactivate(self) -> None:
@@ -190,19 +194,20 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         v = sample.v if np.isfinite(sample.v).all() else live.velocities()
         # The robot has moved on since it was measured, as it was told to.
         received = clock - round(1e9 * (moment - sample.received))
-        measured = Reference(sample.q, v, self._acceleration)
-        here = measured.ahead(_age(sample.stamp, received, clock))
-        target = follower.tick(moment, here.q, here.v)
-        self._acceleration = np.zeros_like(v) if target is None else target.a
+        age = _age(sample.stamp, received, clock)
+        q, v = self._predictor.predict(sample.q, v, moment - age, moment)
+        target = follower.tick(moment, q, v)
         self._change_revision()
-        if target is None or not self.active:
-            return
-        try:
-            self._command(here.q, here.v, target)
-        except UnreachableError as error:
-            follower.release(str(error))
+        asked, feedback = np.zeros((2, len(v)))
+        if target is not None and self.active:
+            try:
+                asked, feedback = target.a, self._command(q, v, target)
+            except UnreachableError as error:
+                follower.release(str(error))
+        self._predictor.command(now(), asked, feedback)
 
-    def _command(self, q: np.ndarray, v: np.ndarray, target: Reference) -> None:
+    def _command(self, q: np.ndarray, v: np.ndarray, target: Reference) -> np.ndarray:
+        """Command torques; the accelerations of their feedback, shape ``(n,)``."""
         command = self._law.command(q, v, target.q, target.v, target.a)
         self._efforts.publish(
             Float64MultiArray(data=array('d', command.torque[self._order].tobytes())))
@@ -217,6 +222,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
             self._squares += error**2
             self._worst = np.maximum(self._worst, error)
             self._ticks += 1
+        return command.feedback
 
     def _refer(self, moment: float, message: JointTrajectory) -> None:
         """Hand a reference to the follower; what it refuses is said."""

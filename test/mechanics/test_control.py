@@ -47,6 +47,7 @@ def test_the_torque_is_that_of_pinocchio_with_friction_of_the_reference(model, r
         command = law(model, values, friction_smoothing=0.1, effort=np.full(4, np.nan)).command(
             q, v, q_ref, v_ref, a_ref)
         np.testing.assert_allclose(command.torque, expected, atol=1e-10)
+        np.testing.assert_allclose(command.feedback, a - a_ref, atol=1e-9)
         assert command.saturated == ()
 
 
@@ -74,6 +75,8 @@ def test_a_drive_that_cannot_do_it_is_named(model):
     command = law(model).command(zero, zero, np.array([9.0, 0.0, 0.0, 0.0]), zero, zero)
     assert 'base_yaw' in command.saturated
     assert command.torque[0] == 40.0
+    # It does less than it is asked to, who knows how much.
+    assert command.feedback[0] == 0.0
 
 
 def test_at_a_standstill_of_the_reference_dry_friction_does_not_jump(model):
