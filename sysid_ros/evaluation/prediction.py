@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import gammaincinv, ndtr
 
 from sysid_ros.estimation.estimate import Estimate, ResidualStatistics
 from sysid_ros.estimation.problem import RegressionProblem
@@ -84,9 +85,13 @@ class TorquePrediction:
         """Largest error of the candidate that beats the prior beyond chance, in the prior's parts.
 
         Chance is that of the candidate's residuals: the prior's are largely what its parameters
-        get wrong, which repeats itself.
+        get wrong, which repeats itself. Of N independent rows the sum of squares is distributed
+        as chi-square: few rows can win, too, by enough.
         """
-        return max(1.0 - SIGMAS * _relative_spread(self.candidate), 0.0)
+        rows = _independent_rows(self.candidate)
+        if np.isinf(rows):
+            return 1.0
+        return float(np.sqrt(2.0 * gammaincinv(0.5 * rows, ndtr(-SIGMAS)) / rows))
 
 
 def predict(
@@ -145,14 +150,13 @@ def _spread(problem: RegressionProblem) -> np.ndarray:
         for joint in range(torque.shape[1])])
 
 
-def _relative_spread(errors: ResidualStatistics) -> float:
-    """Standard error of the overall error, in parts of it.
+def _independent_rows(errors: ResidualStatistics) -> float:
+    """Rows whose squares would spread as the sum of all joints' squares does.
 
-    The sum of a joint's squares over N independent rows spreads by ``sqrt(2 / N)`` of itself,
-    and the root of the joints' sum by half of what the sum does.
+    The sum of a joint's squares over N independent rows spreads by ``sqrt(2 / N)`` of itself.
     """
     squares = errors.rows * errors.rms_per_joint**2
     if not squares.sum() > 0.0:
-        return 0.0
+        return float('inf')
     variance = np.sum(2.0 * squares**2 / np.maximum(errors.effective_rows, 1.0))
-    return float(0.5 * np.sqrt(variance) / squares.sum())
+    return float(2.0 * squares.sum()**2 / variance)

@@ -79,3 +79,15 @@ def test_an_estimate_of_another_robot_is_refused(estimate):
 def test_too_few_rows_for_a_fit_are_enough_for_a_prediction(golden, estimate):
     prediction = predict(estimate, golden.problem(0.02, seed=31, samples=10))
     assert prediction.candidate.rows.tolist() == [10, 10, 10]
+
+
+@pytest.mark.parametrize(('rows', 'parts', 'better'), [
+    (2.0, 0.12, True), (2.0, 0.2, False), (10.0, 0.54, True), (10.0, 0.6, False)])
+def test_few_independent_rows_can_win_by_enough(golden, estimate, rows, parts, better):
+    """Residuals that are one another's neighbours are worth few: it takes a larger win then."""
+    prediction = predict(estimate, golden.problem(0.02, seed=31))
+    joint = np.arange(3) == 0
+    mine = replace(
+        prediction.candidate, rms_per_joint=1.0 * joint, effective_rows=np.full(3, rows))
+    before = replace(mine, rms_per_joint=joint / parts)
+    assert replace(prediction, candidate=mine, prior=before, advantage=None).better is better

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import chi2, norm
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.evaluation.shadow import Candidate, ShadowSettings, shadow_test
@@ -188,11 +189,13 @@ def test_efforts_may_come_in_messages_of_their_own(arm, truth, prior):
 
 
 def test_82_a_candidate_has_to_be_better_by_two_standard_errors(truth, prior, data):
-    """A sum of N independent squares spreads by sqrt(2 / N) of itself, its root by half of that."""
+    """A sum of N independent squares is distributed as chi-square, and spreads by sqrt(2 / N)."""
     shadow = shadow_test(truth, prior, data, parallel_filter=FILTER)
     squares = shadow.candidate.rows * shadow.candidate.rms_per_joint**2
     variance = np.sum(2.0 * squares**2 / shadow.candidate.effective_rows)
-    assert shadow.needed == pytest.approx(1.0 - 2.0 * 0.5 * np.sqrt(variance) / squares.sum())
+    rows = 2.0 * squares.sum()**2 / variance
+    assert shadow.needed == pytest.approx(np.sqrt(chi2.ppf(norm.cdf(-2.0), rows) / rows))
+    assert shadow.needed == pytest.approx(1.0 - 2.0 / np.sqrt(2.0 * rows), rel=0.02)
     assert 0.5 < shadow.needed < 0.99
     ratio = shadow.candidate.relative_error / shadow.current.relative_error
     assert replace(shadow, needed=1.001 * ratio).won
