@@ -96,6 +96,7 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         if robot is None:
             return super().diagnose()
         absent, (lost, none) = robot.absent(now()), robot.efforts()
+        unseen = robot.unseen()
         values: dict[str, object] = {
             'watched': ', '.join(robot.watched), 'revision': robot.revision or 'none: the prior',
             'absent': ' '.join(absent), 'findings': ' '.join(self._reasons),
@@ -107,8 +108,9 @@ class MonitorNode(SysidNode[MonitorNodeSettings]):
         }
         if self._reasons:
             return DiagnosticStatus.ERROR, ' '.join(self._reasons), values
-        if absent or robot.refused:
-            return DiagnosticStatus.WARN, ' '.join((*absent, robot.refused)).strip(), values
+        if unseen or absent or robot.refused:
+            said = ' '.join(filter(None, (unseen, *absent, robot.refused)))
+            return DiagnosticStatus.WARN, said, values
         if lost:
             return DiagnosticStatus.WARN, (
                 f'The effort of {", ".join(lost)} is no longer given: neither contact nor overload '

@@ -115,6 +115,10 @@ class MonitoredRobot:
         """Watched nodes that are silent or were never heard, one sentence each."""
         return self._monitor.absent(moment, self._pulses)
 
+    def unseen(self) -> str:
+        """Why joint states did not show the robot at the last update; empty when they did."""
+        return self._monitor.unseen(self._seen)
+
     def efforts(self) -> tuple[dict[str, int], tuple[str, ...]]:
         """Joints that lost their effort, with joint states since then, and those without any."""
         live = self._observer.feed.live

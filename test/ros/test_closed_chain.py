@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -16,7 +17,7 @@ from sysid_ros.demo.folder import share, verify
 from sysid_ros.demo.node_processes import NodeProcesses
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
-from sysid_ros.msg import StopRequest
+from sysid_ros.msg import Heartbeat, StopRequest
 
 pytest.importorskip('mujoco')
 
@@ -69,8 +70,19 @@ def test_the_monitor_stops_a_robot_before_a_passive_joint_comes_to_its_limit(ros
     states = ros.hear(JointState, 'joint_states', 1000)
     stops = ros.hear(StopRequest, 'sysid/stop')
     told = ros.client.create_publisher(Float64MultiArray, 'position_commands', 10)
+    reports = ros.hear(DiagnosticArray, '/diagnostics')
+    beats = ros.hear(Heartbeat, 'sysid/heartbeat')
+
+    def guarded():
+        """The monitor is active and sees the robot: who is heard of need not hear yet."""
+        active = any((beat.node, beat.state) == ('/monitor_node', Heartbeat.ACTIVE)
+                     for beat in beats[-10:])
+        said = [status.message for array in reports for status in array.status
+                if status.name == '/monitor_node' and status.values]
+        return active and said and 'does not see the robot' not in said[-1]
+
     ros.wait(lambda: states and told.get_subscription_count()
-             and ros.client.count_publishers('sysid/stop'))
+             and ros.client.count_publishers('sysid/stop') and guarded())
     ros.go_first()
     pushed = [time.monotonic(), 0.0]
 

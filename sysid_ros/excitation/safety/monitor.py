@@ -193,6 +193,16 @@ class MotionMonitor:
             if name not in pulses or now - pulses[name].received > self._settings.heartbeat_timeout
         ]
 
+    def unseen(self, seen: Observation) -> str:
+        """Why joint states do not show the robot, one sentence; empty while they do."""
+        longest = self._settings.limits(seen.rate).state_timeout
+        if seen.age <= longest:
+            return ''
+        who = f'{", ".join(seen.missing)}: no joint states are heard' if seen.missing else (
+            f'The last joint state is {seen.age:.3g} s old; {longest:.3g} s is allowed '
+            '(state_timeout)')
+        return ' '.join(filter(None, (f'{who}. The monitor does not see the robot.', seen.unheard)))
+
     def findings(
         self, now: float, seen: Observation, command: Command | None, pulses: Mapping[str, Pulse]
     ) -> tuple[str, ...]:

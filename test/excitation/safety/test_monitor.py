@@ -256,6 +256,17 @@ def test_a_robot_of_which_a_joint_is_unknown_was_not_seen_moving(monitor, moving
     assert monitor.seen_moving(replace(RESTING, v=unknown))
 
 
+def test_a_monitor_that_does_not_see_the_robot_says_so(monitor, moving, limits) -> None:
+    assert monitor.unseen(moving) == monitor.unseen(RESTING) == ''
+    late = monitor.unseen(replace(RESTING, age=0.3))
+    assert 'The last joint state is 0.3 s old; 0.1 s is allowed' in late
+    # Slow joint states may be older.
+    assert monitor.unseen(replace(RESTING, age=0.3, rate=5.0)) == ''
+    never = replace(RESTING, age=np.inf, missing=limits.joint_names[1:], unheard='QoS differs.')
+    assert monitor.unseen(never).startswith(', '.join(limits.joint_names[1:]))
+    assert monitor.unseen(never).endswith('does not see the robot. QoS differs.')
+
+
 def test_a_robot_rests_below_a_fiftieth_of_its_speed(model, limits) -> None:
     monitor = MotionMonitor(model, limits, (), PlaybackTolerances())
     for part, rests in ((0.02, True), (-0.02, True), (0.0201, False), (-0.0201, False)):
