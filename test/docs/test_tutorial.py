@@ -9,50 +9,38 @@ import numpy as np
 import pytest
 
 from support.simulated_arm import SimulatedArm
+from support.tutorials import (
+    HOUR,
+    PROJECT,
+    QUADRUPED,
+    README,
+    TEN_MINUTES,
+    commands_of,
+    python_of,
+    shell_of,
+)
 from sysid_ros.cli.main import main
 from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.robot.model import RobotModel
-
-PROJECT = Path(__file__).resolve().parents[2]
-PAGE = PROJECT / 'docs' / 'tutorials' / 'ten-minutes.md'
-HOUR, QUADRUPED = PAGE.with_name('your-robot.md'), PAGE.with_name('quadruped.md')
-# What a test environment has already.
-_INSTALLED = ('pip', 'compile')
-
-
-def shell_of(page):
-    """Words of every command line of a page."""
-    shell = '\n'.join(re.findall(r'```sh\n(.*?)```', page.read_text(encoding='utf-8'), re.DOTALL))
-    lines = [shlex.split(line, comments=True) for line in shell.splitlines()]
-    return [words for words in lines if words]
-
-
-def steps(page=PAGE):
-    """Command lines of the page without those that install, and its Python."""
-    text = page.read_text(encoding='utf-8')
-    commands = [words[1:] for words in shell_of(page) if words[0] == 'sysid'
-                and words[1] not in _INSTALLED]
-    return commands, re.findall(r'```python\n(.*?)```', text, re.DOTALL)
 
 
 def test_the_tutorial_ends_with_a_description_that_loads(tmp_path, monkeypatch, capsys):
     pytest.importorskip('mujoco')
     monkeypatch.chdir(tmp_path)
-    commands, (program,) = steps()
+    commands = commands_of(TEN_MINUTES)
     assert [words[0] for words in commands] == [
         'demo', 'init', 'init', 'check', 'fit', 'export', 'model']
     for words in commands:
         assert main(words) == 0, (words, capsys.readouterr())
     assert '4 joints, 4 moving bodies' in capsys.readouterr().out
-    exec(compile(program, str(PAGE), 'exec'), names := {})
+    exec(compile(python_of(TEN_MINUTES), str(TEN_MINUTES), 'exec'), names := {})
     assert names['fit'].verdict.committable
 
 
 def test_the_five_lines_of_the_front_page_end_with_a_better_description(
     tmp_path, monkeypatch, capsys
 ):
-    readme = (PROJECT / 'README.md').read_text(encoding='utf-8')
-    (program,) = re.findall(r'```python\n(.*?)```', readme, re.DOTALL)
+    program = python_of(README)
     assert len([line for line in program.splitlines() if line.strip()]) <= 5
     arm = SimulatedArm(1)
     t = np.arange(1600) / 100.0
@@ -92,7 +80,7 @@ def test_an_hour_with_a_description_and_a_simulated_robot_ends_close_to_its_trut
     pytest.importorskip('mujoco')
     monkeypatch.chdir(tmp_path)
     write_robot(effort=2.0)
-    commands, _ = steps(HOUR)
+    commands = commands_of(HOUR)
     assert [words[0] for words in commands] == [
         'model', 'init', 'excite', 'simulate', 'simulate', 'init', 'init', 'check', 'fit', 'fit',
         'compare', 'report', 'pack', 'simulate', 'export', 'model']
