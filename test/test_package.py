@@ -54,6 +54,7 @@ PROVIDERS = {
     'rosbag2_py': (None, 'rosbag2_py'),
     'rosbags': ('rosbags', None),
     'scipy': ('scipy', 'python3-scipy'),
+    'threadpoolctl': ('threadpoolctl', None),
     'xacro': ('xacro', 'xacro'),
     'yaml': ('pyyaml', 'python3-yaml'),
     'zstandard': ('zstandard', None),

@@ -17,6 +17,7 @@ from sysid_ros.api.settings import identification
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.evaluation.verdict import Verdict
+from sysid_ros.numerics.threads import one_blas_thread
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.export import export_run
 from sysid_ros.runs.run_files import read_verdict
@@ -59,7 +60,8 @@ class Run:
 
     Attributes:
         folder: Folder with all that the fit left, the same that ``sysid fit`` leaves. One that
-            was not named is temporary, and is removed with the last reference to the run.
+            was not named is temporary, and is removed with the last reference to the run; figures
+            are drawn by :meth:`plot` then, and on the page of :meth:`report`.
         note: Why there is no page, in words; empty where there is one.
     """
 
@@ -238,6 +240,7 @@ class Run:
             self._run, None if path is None else Path(path), None if yaml is None else Path(yaml),
             {name: Path(file) for name, file in drives.items() if file is not None})
 
+    @one_blas_thread()
     def validate(self, recording: Recording, *, name: str | None = None) -> Validation:
         """Predict another recording of the robot, and judge the fit by it.
 

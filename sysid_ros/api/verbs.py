@@ -24,6 +24,8 @@ from sysid_ros.api.settings import (
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
+from sysid_ros.numerics.threads import one_blas_thread
+from sysid_ros.report.drawing import Undrawn
 from sysid_ros.runs.fit import ALL, fit_to_folder
 from sysid_ros.runs.loads import find_payload
 from sysid_ros.runs.run_folder import RECORDINGS, RunFolder
@@ -33,6 +35,7 @@ from sysid_ros.runs.validation import Validation
 _HOLDOUT = 0.3
 
 
+@one_blas_thread()
 def fit(
     robot: Robot,
     recording: Recording | Sequence[Recording],
@@ -62,7 +65,8 @@ def fit(
             ``validation`` nor ``folds`` is given.
         validation: Another recording to judge by.
         folds: Stretches of the recordings to leave out in turn; 0 for none.
-        folder: Run folder to write; by default a temporary one, see :class:`Run`.
+        folder: Run folder to write, with figures; by default a temporary one without, see
+            :class:`Run`.
         preset: See :data:`~sysid_ros.estimation.presets.PRESETS`.
         automatic: Whether the data decides what the sections leave open.
         terms: Section ``robot: terms:`` of a settings file.
@@ -86,6 +90,7 @@ def fit(
         done = fit_to_folder(
             first, run, estimator=estimator or first.settings.fit.estimator, others=more,
             validation=judge, holdout=kept, folds=folds,
+            drawing=Undrawn() if folder is None else None,
             write_recordings=partial(_write, sources))
     result = Run(run, done.note)
     if folder is None:
@@ -150,6 +155,7 @@ def export(
         usd=usd)
 
 
+@one_blas_thread()
 def payload(
     loaded: Recording, empty: Recording | Run, *, robot: Robot | None = None,
     link: str | None = None, processing: Mapping[str, Any] | None = None,

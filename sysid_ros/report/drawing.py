@@ -110,6 +110,16 @@ class Drawing:
             self._folder = None
 
 
+class Undrawn(Drawing):
+    """Draws nothing, for who asks for figures later, if ever."""
+
+    def start(self) -> None:
+        """Start nothing."""
+
+    def add(self, path: str | Path, figure: JointStrips) -> None:
+        """Forget a figure."""
+
+
 def _input(process: subprocess.Popen[bytes]) -> BinaryIO:
     return cast(BinaryIO, process.stdin)
 

@@ -189,10 +189,14 @@ def test_a_temporary_run_goes_with_its_last_reference_and_a_named_one_stays(page
     run = si.fit(si.RobotModel.from_urdf(robot), recording, **QUICK)
     folder = run.folder
     assert (folder / 'recordings' / 'recording.npz').is_file()
+    # Nobody may ever look at figures of it; the page has its own.
+    assert not list(folder.glob('*.png')) and (folder / 'report.html').is_file()
     del run
     assert not folder.parent.exists()
     assert si.fit(robot, recording, folder=tmp_path / 'run', **QUICK).folder.is_dir()
     assert (tmp_path / 'run' / 'report.html').is_file()
+    assert {file.name for file in (tmp_path / 'run').glob('*.png')} >= {
+        'torque_training.png', 'torque_held_out.png'}
 
 
 def test_several_recordings_are_fitted_together_and_kept(page, tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sysid_ros.report import drawing
-from sysid_ros.report.drawing import Drawing
+from sysid_ros.report.drawing import Drawing, Undrawn
 from sysid_ros.report.joint_axes import draw
 from sysid_ros.report.joint_strips import MEASURED, JointStrips, PlottedLine, Strip
 
@@ -106,6 +106,13 @@ def test_a_process_that_was_started_before_draws(tmp_path, two_processors):
         figures.add(tmp_path / 'one.png', strips('one'))
     assert process.returncode == 0
     assert written(tmp_path, 'one') == expected(tmp_path, 'one')
+
+
+def test_nothing_is_drawn_for_who_asks_later(tmp_path, two_processors):
+    with Undrawn() as figures:
+        assert figures._process is None
+        figures.add(tmp_path / 'one.png', strips('one'))
+    assert not (tmp_path / 'one.png').exists()
 
 
 def test_a_process_that_nothing_was_drawn_by_is_ended(two_processors):
