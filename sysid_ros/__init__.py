@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sysid_ros.api.motion import excite
     from sysid_ros.api.recording import Recording
     from sysid_ros.api.run import ParameterEstimate, Run
+    from sysid_ros.api.settings import Settings
     from sysid_ros.api.verbs import export, fit, payload, validate
     from sysid_ros.errors import (
         ConfigurationError,
@@ -53,6 +54,7 @@ __all__ = [
     'ReleaseError',
     'RobotModel',
     'Run',
+    'Settings',
     'Status',
     'SysidError',
     'Validation',
@@ -69,6 +71,7 @@ _MODULES = {
     'api.motion': ('excite',),
     'api.recording': ('Recording',),
     'api.run': ('ParameterEstimate', 'Run'),
+    'api.settings': ('Settings',),
     'api.verbs': ('export', 'fit', 'payload', 'validate'),
     'errors': (
         'ConfigurationError', 'EstimationError', 'ModelError', 'RecordingError', 'ReleaseError',

@@ -45,6 +45,8 @@ class Recording:
         findings: What was guessed, and why.
         actuators: What was guessed of the drives, as ``robot: actuators:`` says it, where no torque
             was recorded.
+        folder: Folder that file names of the section are relative to; None where they are
+            absolute, or the recording is arrays.
 
     Raises:
         ConfigurationError: A key of the section is not known, or a value is not right.
@@ -56,6 +58,7 @@ class Recording:
     answers: Mapping[str, str] | None = None
     findings: tuple[str, ...] = ()
     actuators: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         # A misspelt key is said where it was written, unless it takes the joints to know.

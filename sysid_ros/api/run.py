@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sysid_ros.api.recording import Recording
-from sysid_ros.api.settings import identification
+from sysid_ros.api.settings import Settings, identification
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Knowledge
 from sysid_ros.evaluation.verdict import Verdict
@@ -113,6 +113,11 @@ class Run:
     def robot(self) -> RobotModel:
         """The robot as it was described before the fit."""
         return self._run.setup().model.robot
+
+    @property
+    def settings(self) -> Settings:
+        """What was fitted and how, with all that the data decided: it fits the same again."""
+        return Settings.load(self.folder / 'settings.yaml')
 
     @property
     def summary(self) -> str:

@@ -16,6 +16,7 @@ from sysid_ros.api.recording import Recording
 from sysid_ros.api.run import Run
 from sysid_ros.api.settings import (
     Robot,
+    Settings,
     identification,
     joint_names,
     robot_section,
@@ -37,16 +38,17 @@ _HOLDOUT = 0.3
 
 @one_blas_thread()
 def fit(
-    robot: Robot,
-    recording: Recording | Sequence[Recording],
+    robot: Robot | None = None,
+    recording: Recording | Sequence[Recording] | None = None,
     *,
+    settings: Settings | str | Path | None = None,
     estimator: str | None = None,
     holdout: float | None = None,
     validation: Recording | None = None,
     folds: int = 0,
     folder: str | Path | None = None,
     preset: str | None = None,
-    automatic: bool = True,
+    automatic: bool | None = None,
     terms: Mapping[str, Any] | None = None,
     processing: Mapping[str, Any] | None = None,
     fit: Mapping[str, Any] | None = None,
@@ -58,7 +60,10 @@ def fit(
 
     Args:
         robot: URDF, xacro or MJCF file; the ``robot:`` section of a settings file; or a model.
-        recording: What was recorded; several recordings are fitted with the same parameters.
+            That of ``settings`` where left out.
+        recording: What was recorded; several recordings are fitted with the same parameters. That
+            of ``settings`` where left out.
+        settings: A settings file, or one that was read or made; what it says is not said again.
         estimator: Name of the estimator, or ``'all'`` to compare them; ``'entropic'`` where
             ``fit`` does not name one.
         holdout: Last part of each recording to judge by, between 0 and 1; 0.3 where neither
@@ -68,7 +73,8 @@ def fit(
         folder: Run folder to write, with figures; by default a temporary one without, see
             :class:`Run`.
         preset: See :data:`~sysid_ros.estimation.presets.PRESETS`.
-        automatic: Whether the data decides what the sections leave open.
+        automatic: Whether the data decides what the sections leave open; it does where nothing is
+            said.
         terms: Section ``robot: terms:`` of a settings file.
         processing: Section ``processing:``.
         fit: Section ``fit:``.
@@ -78,14 +84,16 @@ def fit(
         SysidError: Settings, robot or a recording cannot be used; what was found, what is
             allowed and what to do is said.
     """
-    recordings, kept = _several(recording), _kept_to_judge_by(holdout, validation, folds)
+    given = Settings.load(settings) if isinstance(settings, (str, Path)) else settings
+    recordings = _several(_or_that_of(given, 'recording', recording))
+    kept = _kept_to_judge_by(holdout, validation, folds)
     others = {'preset': preset, 'automatic': automatic, 'processing': processing, 'known': known}
     with _run_folder(folder) as run, tempfile.TemporaryDirectory(prefix='sysid_robot_') as beside:
         sections = sections_of(
-            robot_section(robot, Path(beside)), terms, None if estimator == ALL else estimator, fit,
-            others)
+            _robot_of(given, robot, Path(beside)), terms, None if estimator == ALL else estimator,
+            fit, others, given)
         sources = _sources(run / RECORDINGS, recordings, validation)
-        first, *more = _described(sources, sections)
+        first, *more = _described(sources, sections, None if given is None else given.base)
         judge = None if validation is None else more.pop()
         done = fit_to_folder(
             first, run, estimator=estimator or first.settings.fit.estimator, others=more,
@@ -96,6 +104,30 @@ def fit(
     if folder is None:
         weakref.finalize(result, _remove, run.parent, os.getpid())
     return result
+
+
+def _or_that_of(settings: Settings | None, name: str, value: Any) -> Any:
+    """A robot or recording, or that of settings where none is given."""
+    own = None if settings is None else (
+        settings.recording() if name == 'recording' else settings.sections.get(name))
+    if value is None and own is None:
+        raise ConfigurationError(
+            f'there is no {name}', where='fit(robot, recording)', found='None',
+            fix="Give it: fit('robot.urdf', Recording.from_arrays(t, q, tau)), or a settings file "
+            "that has it: fit(settings='first.yaml')")
+    return own if value is None else value
+
+
+def _robot_of(settings: Settings | None, robot: Robot | None, beside: Path) -> dict[str, Any]:
+    """The ``robot:`` section; file names are relative to the folder of the settings, if any."""
+    said = None if settings is None else settings.sections.get('robot')
+    if said is not None and robot is not None:
+        raise ConfigurationError(
+            'robot is said twice', where='fit(robot, …, settings=…)', found=f'{robot} and {said}',
+            fix='Say it once')
+    if settings is not None and isinstance(robot, (str, Path)):
+        robot = Path(robot).absolute()
+    return robot_section(_or_that_of(settings, 'robot', robot), beside)
 
 
 def _kept_to_judge_by(
@@ -225,13 +257,14 @@ def _write(sources: Mapping[Path, Recording]) -> None:
 
 
 def _described(
-    sources: Mapping[Path, Recording], sections: Mapping[str, Any]
+    sources: Mapping[Path, Recording], sections: Mapping[str, Any], base: Path | None = None
 ) -> list[Identification]:
     """Settings of each recording; the first says what robot they are of, and how to fit it."""
     joints: tuple[str, ...] = ()
-    sources = {file: one.guessed(sections['robot']) for file, one in sources.items()}
+    folder = base or Path.cwd()
+    sources = {file: one.guessed(sections['robot'], folder) for file, one in sources.items()}
     if any(one.needs_joints for one in sources.values()):
-        joints = joint_names(sections['robot'])
+        joints = joint_names(sections['robot'], folder)
     if any(one.findings for one in sources.values()):
         # Joints that the files do not have, or that stood still in them, are held.
         sections = {**sections, 'robot': {'locked_joints': 'rest', **sections['robot']}}
@@ -241,7 +274,7 @@ def _described(
     further = {
         key: value for key, value in sections.items() if key not in ('robot', 'fit', 'known')}
     return [
-        identification(one, file, further if number else sections, joints)
+        identification(one, file, further if number else sections, joints, base)
         for number, (file, one) in enumerate(sources.items())]
 
 
