@@ -116,7 +116,7 @@ class Run:
 
     @property
     def settings(self) -> Settings:
-        """What was fitted and how, with all that the data decided: it fits the same again."""
+        """What was fitted and how, with all that the data decided; of recordings the first."""
         return Settings.load(self.folder / 'settings.yaml')
 
     @property
