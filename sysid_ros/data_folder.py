@@ -103,7 +103,9 @@ def require_id(name: str) -> str:
     """
     if not _ID.fullmatch(name):
         shown = name if len(name) <= _LONGEST_SHOWN else f'{name[:_LONGEST_SHOWN]}…'
-        raise ConfigurationError('not an id', found=repr(shown), allowed=_ALLOWED)
+        raise ConfigurationError(
+            'not an id', found=repr(shown), allowed=_ALLOWED,
+            fix="Take one that 'sysid' or a node made, such as estimate-20260302-101500-0a1b2c")
     return name
 
 

@@ -198,7 +198,8 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
     if _XML.match(text):
         raise ConfigurationError(
             'is XML, as robot descriptions are, and no YAML', where=where,
-            found=repr(text.strip().splitlines()[0][:_SHOWN]), allowed='key: value lines')
+            found=repr(text.strip().splitlines()[0][:_SHOWN]), allowed='key: value lines',
+            fix='Name the settings file, whose robot: {urdf: …} names the description')
     try:
         # A safe loader: it makes plain values only, never objects.
         _check_events(text, where)
@@ -209,6 +210,7 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
         raise ConfigurationError(
             'is not a mapping', where=where, allowed='key: value lines',
             found='nothing, or comments alone' if data is None else repr(data)[:_SHOWN],
+            fix='Write lines such as robot: {urdf: robot.urdf}',
         )
     return data
 

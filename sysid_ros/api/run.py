@@ -307,7 +307,8 @@ class Run:
                 shutil.copytree(self.folder, run.path, dirs_exist_ok=True)
             except OSError as error:
                 raise ConfigurationError(
-                    f'cannot be written: {error}', where=str(folder)) from error
+                    f'cannot be written: {error}', where=str(folder),
+                    fix='Name a folder that can be written to') from error
         return Run.open(target)
 
     @property

@@ -68,7 +68,9 @@ def prepare(folder: str | Path, robot: str = 'arm') -> Path:
         for file in (source / 'motions').glob('*.yaml'):
             shutil.copyfile(file, data.motion(file.stem))
     except OSError as error:
-        raise ConfigurationError(f'cannot be written: {error}', where=str(folder)) from error
+        raise ConfigurationError(
+            f'cannot be written: {error}', where=str(folder),
+            fix='Name a folder that can be written to') from error
     return folder
 
 

@@ -114,7 +114,9 @@ class Plant:
             try:
                 mujoco.mj_saveLastXML(str(save), plant._model)
             except (ValueError, mujoco.FatalError) as error:
-                raise ModelError(f'cannot be written: {error}', where=str(save)) from error
+                raise ModelError(
+                    f'cannot be written: {error}', where=str(save),
+                    fix='Name a folder that can be written to') from error
         return plant
 
     def _place_masses(self, robot: RobotModel, inertials: np.ndarray) -> None:

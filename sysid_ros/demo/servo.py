@@ -80,7 +80,8 @@ class DriveSettings:
             if not (np.isfinite(values).all() and (values > 0.0).all()):
                 raise ConfigurationError(
                     'every joint needs a limit', where=name, found=values.tolist(),
-                    allowed='finite numbers above 0')
+                    allowed='finite numbers above 0',
+                    fix='Give effort and deceleration of every joint')
 
 
 class Drives:
@@ -151,7 +152,8 @@ class Drives:
         if not self._may_begin(DriveMode.TRAJECTORY):
             raise SysidError(
                 'the drives do not take a trajectory now', found=self.mode.value,
-                allowed='at rest, after a silence')
+                allowed='at rest, after a silence',
+                fix='Wait until the robot is at rest and nothing else is commanded')
         here = [part.copy() for part in self._reference]
         if self.mode is not DriveMode.TRAJECTORY:
             here = [self._plant.q, np.zeros_like(here[0]), np.zeros_like(here[0])]
@@ -280,7 +282,8 @@ class Drives:
             self.counts['malformed'] += 1
             raise SysidError(
                 'a command does not fit the robot', found=f'{list(array)}',
-                allowed=f'{len(self._plant.q)} finite numbers')
+                allowed=f'{len(self._plant.q)} finite numbers',
+                fix='Send one finite number for each joint')
         return array
 
     def _require_near(self, wanted: np.ndarray) -> None:
@@ -288,16 +291,22 @@ class Drives:
         if (away > self._settings.tolerance).any():
             raise SysidError(
                 'the commands do not begin where the robot is', found=f'{away.max():.3g} away',
-                allowed=f'{self._settings.tolerance} rad or m')
+                allowed=f'{self._settings.tolerance} rad or m',
+                fix='Begin at the measured positions')
 
     def _require_path(
         self, times: Sequence[float], rows: Sequence[Sequence[np.ndarray]]
     ) -> None:
         rising = (np.diff(times) > 0.0).all() and times[0] >= 0.0 and np.isfinite(times).all()
         if not rising or (len(times) == 1 and times[0] == 0.0):
-            raise SysidError('the times of a trajectory do not rise', found=list(times)[:5])
+            raise SysidError(
+                'the times of a trajectory do not rise', found=list(times)[:5],
+                fix='Give rising times from the start, in s')
         if len({len(row) for row in rows}) != 1 or not rows[0]:
-            raise SysidError('the points of a trajectory do not give the same quantities')
+            raise SysidError(
+                'the points of a trajectory do not give the same quantities',
+                fix='Give positions, velocities and accelerations of all points, or of none')
         if len(rows[0]) > 1 and (np.abs(rows[-1][1]) > _REST).any():
             raise SysidError(
-                'a trajectory must end at rest', found=f'velocities {list(rows[-1][1])}')
+                'a trajectory must end at rest', found=f'velocities {list(rows[-1][1])}',
+                fix='End with velocities of zero')

@@ -113,7 +113,8 @@ class Deviations(StrictSettings):
             if off.mass <= 0.0:
                 raise ConfigurationError(
                     'the factor of a mass cannot be', where=f'bodies: {body}', found=off.mass,
-                    allowed='above 0')
+                    allowed='above 0',
+                    fix='Say 1.2 for 20 % more')
             mass, com, inertia = central_inertia(inertials[robot.body_names.index(body)])
             inertials[robot.body_names.index(body)] = inertial_parameters(
                 off.mass * mass, com + np.array(off.shift), off.mass * inertia)
@@ -131,7 +132,8 @@ class Deviations(StrictSettings):
         for name, values in drives.items():
             if (values < 0.0).any():
                 raise ConfigurationError(
-                    f'the true {name} of a joint is negative', where='joints', found=values.min())
+                    f'the true {name} of a joint is negative', where='joints', found=values.min(),
+                    fix='Give factors of zero or more')
         return Truth(
             inertials, drives['damping'], drives['friction'], drives['armature'], drives['drag'])
 
@@ -164,4 +166,5 @@ def _require_known(where: str, named: Iterable[str], known: tuple[str, ...]) -> 
         if name not in known:
             raise ConfigurationError(
                 'the robot has no such part', where=where, found=repr(name),
-                allowed=', '.join(known))
+                allowed=', '.join(known),
+                fix='Name one of the robot')

@@ -71,6 +71,7 @@ class OuterIteration:
                 'the iteration cannot end', where='outer iteration',
                 found=f'tolerance {self.tolerance}, max_iterations {self.max_iterations}',
                 allowed='tolerance above 0 and at least one iteration',
+                fix='Leave both out for their defaults',
             )
 
     def values(

@@ -197,7 +197,8 @@ def simulate_commands(estimate: Estimate, loop: OpenLoop) -> Simulation:
     chosen = [piece for piece in pieces if piece.last - piece.first >= shortest]
     if not shortest:
         raise RecordingError('no stretch is long enough to be simulated', where=str(
-            problem.provenance.get('source', '')))
+            problem.provenance.get('source', '')),
+            fix='Record longer pieces without gaps')
     kept = np.unique(np.linspace(0, len(chosen) - 1, min(MOST_STRETCHES, len(chosen))).round())
     chosen = [chosen[int(k)] for k in kept]
     q, v = (

@@ -64,7 +64,8 @@ def compare_parameters(
     """
     if len(estimates) < 2:
         raise ConfigurationError(
-            'there is nothing to compare', found=f'{len(estimates)} run', allowed='two or more')
+            'there is nothing to compare', found=f'{len(estimates)} run', allowed='two or more',
+            fix='Name two runs: sysid compare runs/first runs/second')
     names = [name for name in estimates[0].parameters.names if all(
         _is_told(estimate, name) for estimate in estimates)]
     if not names:

@@ -44,7 +44,8 @@ def require_split(holdout: float | None, folds: int, by_states: bool) -> None:
         )
     if folds < 0 or folds == 1:
         raise ConfigurationError(
-            'there is nothing to leave out', where='--folds', found=folds, allowed='2 or more'
+            'there is nothing to leave out', where='--folds', found=folds, allowed='2 or more',
+            fix='Say --folds 5, or leave --folds out',
         )
     if folds and by_states:
         raise ConfigurationError(

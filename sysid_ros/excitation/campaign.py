@@ -159,7 +159,8 @@ class CampaignPlanner:
         if self.most_motions != int(self.most_motions) or self.most_motions < 1:
             raise ConfigurationError(
                 'cannot be used', where='most_motions', found=self.most_motions,
-                allowed='a whole number, 1 or more')
+                allowed='a whole number, 1 or more',
+                fix='Set most_motions: 6')
 
     def decide(self, evidence: Evidence, progress: Progress | None = None) -> Decision:
         """The next motion, or why there is none.

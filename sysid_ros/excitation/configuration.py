@@ -327,6 +327,7 @@ class ExcitationPlan:
                 raise ConfigurationError(
                     'the joint cannot rest there', where=f'rest: {name}', found=position,
                     allowed=f'{low} to {high}',
+                    fix="Give a position within the joint's limits, or leave rest: out",
                 )
         information = Information.of(
             model, limits, noise=noise, data_information=data_information,

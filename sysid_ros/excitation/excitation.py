@@ -64,11 +64,13 @@ class Excitation:
             raise ConfigurationError(
                 'cannot be played at this speed', where='speed', found=self.speed,
                 allowed='a number above 0',
+                fix='Say 1.0 for the speed it was designed for',
             )
         if not self.duration <= LONGEST:
             raise ConfigurationError(
                 'takes too long', where='duration', found=f'{self.duration:g} s',
                 allowed=f'{LONGEST:g} s',
+                fix='Play it faster, or plan a shorter one',
             )
         if not isinstance(self.design, Mapping):
             raise ConfigurationError(
@@ -99,6 +101,7 @@ class Excitation:
             raise ConfigurationError(
                 'the motion is not defined there', where='time', found=t[~inside][0],
                 allowed=f'0 to {self.duration} s',
+                fix='Sample it within its duration',
             )
         functions = self.basis.sample(np.minimum(t * self.speed, self.basis.duration))
         scaled = functions * self.speed ** np.arange(len(functions))[:, None, None]

@@ -74,6 +74,7 @@ def _excitation(data: dict[str, Any], where: str) -> Excitation:
         raise ConfigurationError(
             'the keys are not those of an excitation', where=where,
             found=', '.join(map(str, data)), allowed=', '.join(_KEYS),
+            fix="Name a file that 'sysid excite' wrote",
         )
     try:
         return Excitation(
@@ -81,7 +82,9 @@ def _excitation(data: dict[str, Any], where: str) -> Excitation:
             np.array(data['coefficients'], dtype=float), float(data['speed']), data['design'],
         )
     except (TypeError, ValueError, OverflowError) as error:
-        raise ConfigurationError(f'cannot be read: {error}', where=where) from error
+        raise ConfigurationError(
+            f'cannot be read: {error}', where=where,
+            fix="Name a file that 'sysid excite' wrote") from error
     except ConfigurationError as error:
         raise ConfigurationError(
             error.problem, where=f'{where}: {error.where}', found=error.found,
@@ -139,7 +142,9 @@ def load_motion_csv(path: str | Path, joint_names: tuple[str, ...]) -> Motion:
     columns = values[:, [header.index(name) for name in wanted]]
     t, motion = columns[:, 0], columns[:, 1:].reshape(len(values), 3, -1)
     if not (np.diff(t) > 0.0).all():
-        raise ConfigurationError('the times do not rise from row to row', where=f'{path}: time')
+        raise ConfigurationError(
+            'the times do not rise from row to row', where=f'{path}: time',
+            fix='Sort the rows by time, and leave out those that repeat a time')
     jerk = np.gradient(motion[:, 2], t, axis=0)
     return Motion(t, motion[:, 0], motion[:, 1], motion[:, 2], jerk)
 

@@ -85,14 +85,18 @@ def make_pool(
     engine = engine or ('dask' if scheduler or has_dask() else 'processes')
     if engine not in ENGINES:
         raise ConfigurationError(
-            'there is no such engine', found=repr(engine), allowed=', '.join(ENGINES))
+            'there is no such engine', found=repr(engine), allowed=', '.join(ENGINES),
+            fix='Say --engine processes')
     if workers is not None and workers < 1:
-        raise ConfigurationError('there are no workers', found=workers, allowed='1 or more')
+        raise ConfigurationError(
+            'there are no workers', found=workers, allowed='1 or more',
+            fix='Say --workers 2, or leave it out for all processors')
     if scheduler and (engine != 'dask' or workers is not None):
         raise ConfigurationError(
             'a running cluster is one of Dask, and has its workers', where=scheduler,
             found=f'workers {workers}' if workers is not None else f'engine {engine}',
-            allowed='scheduler alone')
+            allowed='scheduler alone',
+            fix='Leave out --workers and --engine')
     count = usable_processors() if workers is None else workers
     return DaskPool(count, scheduler) if engine == 'dask' else ProcessPool(count)
 

@@ -206,7 +206,8 @@ def find_drift(
     for name, value in (('false_alarms', false_alarms), ('horizon', horizon)):
         if not 0.0 < value < math.inf:
             raise ConfigurationError(
-                'is out of range', where=name, found=value, allowed='a number above 0')
+                'is out of range', where=name, found=value, allowed='a number above 0',
+                fix='Leave it out for its default')
     runs, skipped = recorded_runs(Path(folder), conditions or {})
     found = histories(runs, LEAST)
     if not found:

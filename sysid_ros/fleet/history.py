@@ -153,7 +153,8 @@ def recorded_runs(
     if strange:
         raise ConfigurationError(
             'there is no such run', where=str(folder), found=repr(strange[0]),
-            allowed=', '.join(list(names)[:4]))
+            allowed=', '.join(list(names)[:4]),
+            fix='Name runs by their folders below this one')
     told = {_run_of(name, names): each for name, each in conditions.items()}
     runs: list[RecordedRun] = []
     skipped: list[tuple[str, str]] = []
@@ -193,7 +194,8 @@ def _conditions(row: Mapping[str, str | None], where: str) -> RunConditions:
         number = math.nan
     if number is not None and not math.isfinite(number):
         raise ConfigurationError(
-            'is no temperature', where=where, found=repr(temperature), allowed='a number')
+            'is no temperature', where=where, found=repr(temperature), allowed='a number',
+            fix='Write it in °C, as 24.5, or leave the cell empty')
     return RunConditions(parse_date(recorded, where) if recorded else None, number)
 
 

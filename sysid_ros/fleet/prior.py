@@ -143,7 +143,8 @@ class FleetPrior:
         try:
             if data['format'] != FORMAT:
                 raise EstimationError(
-                    'the prior has another format', found=data['format'], allowed=FORMAT)
+                    'the prior has another format', found=data['format'], allowed=FORMAT,
+                    fix='Make it anew with this version: sysid batch --prior')
             return cls(
                 tuple(map(FleetCluster.from_json, data['clusters'])),
                 tuple(Outlier(**each) for each in data['outliers']),
@@ -151,7 +152,8 @@ class FleetPrior:
                 float(data['false_alarms']))
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise EstimationError(
-                f'cannot be read as the prior of a fleet: {error!r}') from error
+                f'cannot be read as the prior of a fleet: {error!r}',
+                fix='Make it anew: sysid batch --prior') from error
 
 
 def fleet_prior(

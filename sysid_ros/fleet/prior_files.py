@@ -137,7 +137,9 @@ def _write_cluster(cluster: FleetCluster, setup: FitSetup, folder: Path) -> None
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ReleaseError(f'cannot be written: {error.strerror}', where=str(folder)) from error
+        raise ReleaseError(
+            f'cannot be written: {error.strerror}', where=str(folder),
+            fix='Name a folder that can be written to') from error
     robot = setup.model.robot
     name = _DESCRIPTION[robot.description.format]
     section, files = stored_robot(setup, name)

@@ -135,7 +135,9 @@ class FitRecord(StrictSettings):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ReleaseError(f'cannot be written: {error.strerror}', where=str(path)) from error
+            raise ReleaseError(
+                f'cannot be written: {error.strerror}', where=str(path),
+                fix='Name a folder that can be written to') from error
         write_atomically(path, json.dumps(self.model_dump(mode='json'), indent=1).encode())
 
     @classmethod

@@ -68,7 +68,8 @@ class TableRow(StrictSettings):
             raise ConfigurationError(
                 'the robot needs settings or a description', where='settings',
                 found='neither' if self.urdf is None else 'settings and urdf',
-                allowed='the key settings or urdf')
+                allowed='the key settings or urdf',
+                fix='Say settings: arm.yaml, or urdf: arm.urdf with recordings')
         if self.urdf is not None and not self.recordings:
             raise ConfigurationError(
                 'it is not said what was recorded', where='recordings', found='urdf alone',
@@ -76,7 +77,8 @@ class TableRow(StrictSettings):
         if self.holdout is not None and (self.validation is not None or self.folds):
             raise ConfigurationError(
                 'a fit is judged in one way', where='holdout',
-                found='holdout and validation or folds', allowed='one of them')
+                found='holdout and validation or folds', allowed='one of them',
+                fix='Keep one of holdout, validation and folds')
         return self
 
 
@@ -203,7 +205,8 @@ def _fits_of(row: Any, where: str, table: Path) -> list[FleetFit] | list[RowFaul
         if not isinstance(row, dict):
             raise ConfigurationError(
                 'is no row', where=f'{table}: {where}', found=repr(row)[:60],
-                allowed='{robot: …, settings: …}')
+                allowed='{robot: …, settings: …}',
+                fix='Write rows as - {robot: arm_1, settings: arm_1.yaml}')
         return _expanded(parse_settings(TableRow, row, f'{table}: {where}'), table.parent)
     except SysidError as error:
         name = _run_name(robot, where, repr(row))

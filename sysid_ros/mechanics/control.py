@@ -67,7 +67,8 @@ class ComputedTorque:
         for name, gain in (('natural_frequency', natural_frequency), ('damping', damping)):
             if not 0.0 < gain < np.inf:
                 raise ConfigurationError(
-                    'the gain cannot be used', where=name, found=gain, allowed='above 0')
+                    'the gain cannot be used', where=name, found=gain, allowed='above 0',
+                    fix='Set it above 0, as natural_frequency: 20.0')
         values = np.array(values, dtype=float)
         if values.shape != (len(model.parameters),) or not np.isfinite(values).all():
             raise ParameterError(
@@ -135,7 +136,8 @@ def _smoothed(term: JointTerm, least: float) -> JointTerm:
     if not 0.0 <= least < np.inf:
         raise ConfigurationError(
             'the smoothing cannot be used', where='friction_smoothing', found=least,
-            allowed='a velocity, zero or more')
+            allowed='a velocity, zero or more',
+            fix='Set friction_smoothing: 0.02')
     smoothing: Any = getattr(term, 'smoothing', None)
     if not is_dataclass(term) or not isinstance(smoothing, (int, float)) or smoothing >= least:
         return term

@@ -160,7 +160,9 @@ class GoalRequest:
             # Once sent again, it is rejected because it is there.
             self._handle, self.accepted = answers[-1], True
             if not self._handle.accepted and len(self._answers) == 1:
-                raise SysidError('the goal was rejected', where=self._name)
+                raise SysidError(
+                    'the goal was rejected', where=self._name,
+                    fix='See the log of the node that was asked')
             self._ask()
         elif self._due:
             self._send()

@@ -124,7 +124,8 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         if len(settings.torque_noise) not in (1, len(self._names)):
             raise ConfigurationError(
                 'the list has the wrong length', where='torque_noise',
-                found=len(settings.torque_noise), allowed=f'1 or {len(self._names)}')
+                found=len(settings.torque_noise), allowed=f'1 or {len(self._names)}',
+                fix='Give one number for each joint')
         self._noise = np.array(settings.torque_noise)
         self._rng = np.random.default_rng(settings.truth_seed + 1)
         self._every = max(1, round(1.0 / (settings.publish_rate * settings.timestep)))
@@ -215,7 +216,8 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
         if len(values) != len(self._names):
             raise ConfigurationError(
                 'the list has the wrong length', where=name, found=len(values),
-                allowed=len(self._names))
+                allowed=len(self._names),
+                fix='Give one number for each joint')
         return np.array(values)[self._place]
 
     def _advance(self) -> None:
@@ -275,7 +277,8 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
             if points and sorted(message.joint_names) != sorted(self._names):
                 raise SysidError(
                     'a trajectory of other joints', found=', '.join(message.joint_names),
-                    allowed=', '.join(self._names))
+                    allowed=', '.join(self._names),
+                    fix='Name the joints of this robot, each once')
             order = [message.joint_names.index(self._names[k]) for k in self._place if points]
             late = self._late(message)
             times = [1e-9 * to_nanoseconds(p.time_from_start) - late for p in points]

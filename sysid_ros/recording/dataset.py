@@ -128,6 +128,7 @@ class Dataset:
             raise RecordingError(
                 'the fractions are not a part of the data',
                 found=f'{start_fraction} to {stop_fraction}', allowed='0 <= start < stop <= 1',
+                fix='Name a start before its stop, as 0.0 and 0.7',
             )
         return self._rows(round(start_fraction * len(self)), round(stop_fraction * len(self)))
 
@@ -160,6 +161,7 @@ class Dataset:
             raise RecordingError(
                 'this part of the data holds no row', found=f'rows {start} to {stop}',
                 allowed=f'rows within 0 to {len(self)}',
+                fix='Name a longer part of it',
             )
         clipped = ((max(i, start) - start, min(j, stop) - start) for i, j in self.segments)
         arrays = {
@@ -169,10 +171,13 @@ class Dataset:
 
     def _check_shapes(self) -> None:
         if self.t.ndim != 1 or not len(self.t):
-            raise RecordingError('there are no samples', where=self.source)
+            raise RecordingError(
+                'there are no samples', where=self.source,
+                fix='See that the recording has rows, and that its start and stop hold some')
         if len(set(self.joint_names)) != len(self.joint_names):
             raise RecordingError(
-                'a joint is named twice', where=self.source, found=', '.join(self.joint_names))
+                'a joint is named twice', where=self.source, found=', '.join(self.joint_names),
+                fix='Name each joint once')
         expected = (len(self.t), len(self.joint_names))
         for name in ('q', 'v', 'a', 'tau', 'mask'):
             if getattr(self, name).shape != expected:
@@ -183,7 +188,9 @@ class Dataset:
 
     def _check_finite(self) -> None:
         if not np.isfinite(self.t).all():
-            raise RecordingError('a time is not finite', where=self.source)
+            raise RecordingError(
+                'a time is not finite', where=self.source,
+                fix='Remove the rows without a stamp')
         words = {'q': 'position', 'v': 'velocity', 'a': 'acceleration', 'tau': 'torque'}
         for name, word in words.items():
             bad = np.argwhere(~np.isfinite(getattr(self, name)))
@@ -207,9 +214,12 @@ class Dataset:
             )
         if not 0 < self.rate < np.inf:
             raise RecordingError(
-                'the rate is not a positive number', where=self.source, found=self.rate)
+                'the rate is not a positive number', where=self.source, found=self.rate,
+                fix='Give the rate in Hz, as 100.0')
         if (np.diff(self.t) <= 0).any():
-            raise RecordingError('times are not strictly increasing', where=self.source)
+            raise RecordingError(
+                'times are not strictly increasing', where=self.source,
+                fix='Sort the rows by time, and leave out those that repeat a stamp')
         for start, stop in self.segments:
             steps = np.diff(self.t[start:stop]) * self.rate
             if (np.abs(steps - 1) > _UNIFORM).any():

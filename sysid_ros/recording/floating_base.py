@@ -79,10 +79,13 @@ def _continuous(quaternion: np.ndarray, samples: int) -> np.ndarray:
         raise RecordingError(
             'the orientation of the base cannot be used', found=quaternion.shape,
             allowed=f'({samples}, 4), finite',
+            fix='Record a unit quaternion (x, y, z, w) for every sample',
         )
     length = np.linalg.norm(quaternion, axis=1, keepdims=True)
     if not (length > 0.0).all():
-        raise RecordingError('a quaternion of the base is zero')
+        raise RecordingError(
+            'a quaternion of the base is zero',
+            fix='Remove the samples without an orientation')
     unit = quaternion / length
     dots = np.sum(unit[1:] * unit[:-1], axis=1)
     if (np.abs(dots) < np.cos(np.pi / 8.0)).any():

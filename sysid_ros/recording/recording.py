@@ -83,9 +83,12 @@ class Channel:
             raise RecordingError(
                 'the unit is not SI', where=self.where, found=repr(self.unit),
                 allowed=', '.join(SI_UNITS[self.quantity]),
+                fix='Convert the samples, or read them by a settings file, which takes other units',
             )
         if len(set(self.names)) != len(self.names):
-            raise RecordingError('a joint is named twice', where=self.where)
+            raise RecordingError(
+                'a joint is named twice', where=self.where,
+                fix='Name each joint once')
 
     def _check_shapes(self) -> None:
         expected = (*self.t.shape, len(self.names))
@@ -156,7 +159,9 @@ class Recording:
         object.__setattr__(self, 'warnings', tuple(self.warnings))
         object.__setattr__(self, 'breaks', tuple(sorted(self.breaks)))
         if not self.channels:
-            raise RecordingError('there are no channels', where=self.source)
+            raise RecordingError(
+                'there are no channels', where=self.source,
+                fix='Name at least the positions of a joint')
         seen: set[tuple[str, str]] = set()
         for channel in self.channels:
             for name in channel.names:
@@ -164,6 +169,7 @@ class Recording:
                     raise RecordingError(
                         f'joint {name!r} has two channels of {channel.quantity}',
                         where=self.source,
+                        fix='Leave one of them out',
                     )
                 seen.add((channel.quantity, name))
 

@@ -120,7 +120,8 @@ def write_film(path: Path, player: Player, *, title: str) -> None:
                 writer.grab_frame()
     except OSError as error:
         raise ConfigurationError(
-            f'cannot be written: {error.strerror or error}', where=str(path)) from error
+            f'cannot be written: {error.strerror or error}', where=str(path),
+            fix='Name a folder that exists and can be written to') from error
 
 
 def _writer(path: Path) -> animation.AbstractMovieWriter:

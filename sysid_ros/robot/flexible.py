@@ -187,7 +187,8 @@ def attach(
     if arm.description.format != 'urdf':
         raise ModelError(
             'a flexible object can be attached to a URDF only', where=arm.name,
-            found=arm.description.format)
+            found=arm.description.format,
+            fix='Describe the arm by a URDF')
     body, place = arm.place_of(link)
     root = parse_xml(arm.description.xml, arm.description.where)
     names = [*(_grow(root, held, link, np.asarray(pose, dtype=float), *branch)
@@ -237,7 +238,9 @@ def _grow(
     for k in range(count):
         name = f'{held.name}_{side}_{k + 1}'
         if root.find(f"link[@name='{name}']") is not None:
-            raise ModelError('the arm has a link of that name already', found=repr(name))
+            raise ModelError(
+                'the arm has a link of that name already', found=repr(name),
+                fix='Give the object another name')
         place = pose @ _about_x(first) if k == 0 else _about_x(turn, held.link_length)
         index = number * count + k
         etree.SubElement(root, 'link', name=f'{name}_pivot')

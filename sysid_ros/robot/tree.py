@@ -108,6 +108,7 @@ def tree_of(
             raise ModelError(
                 'the axis of the joint is lost in rounding', where=model.names[joint],
                 found=axes[-1].tolist(), allowed='a unit vector',
+                fix='Give an axis of length 1, as xyz="0 0 1"',
             )
     return KinematicTree(
         parent=np.array([model.parents[joint] - 1 for joint in joints]),

@@ -67,6 +67,7 @@ class WeightedLeastSquares:
                 'the iteration cannot end', where=self.name,
                 found=f'tolerance {self.tolerance}, max_iterations {self.max_iterations}',
                 allowed='tolerance above 0 and at least one iteration',
+                fix='Leave both out for their defaults',
             )
 
     def fit(self, problem: RegressionProblem) -> Estimate:

@@ -19,6 +19,7 @@ def require_prior(strength: float) -> None:
         raise ConfigurationError(
             'without a prior the unidentified directions are arbitrary',
             where='prior_strength', found=strength, allowed='a number above 0',
+            fix='Leave prior_strength out for its default',
         )
 
 

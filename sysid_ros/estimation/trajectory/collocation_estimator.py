@@ -70,7 +70,8 @@ class CollocationEstimator(TrajectoryLeastSquares):
         if self.scheme not in get_args(Scheme):
             raise ConfigurationError(
                 'there is no such rule of collocation', where='scheme', found=repr(self.scheme),
-                allowed=', '.join(get_args(Scheme)))
+                allowed=', '.join(get_args(Scheme)),
+                fix='Say scheme: hermite_simpson')
         if self.scheme == 'variational' and self.process_noise is not None:
             raise ConfigurationError(
                 'discrete mechanics holds exactly', where='process_noise',
@@ -185,7 +186,8 @@ class CollocationEstimator(TrajectoryLeastSquares):
         if set(given) != set(joints):
             raise ConfigurationError(
                 'process noise is not given for each joint', where='process_noise',
-                found=', '.join(given), allowed=', '.join(joints))
+                found=', '.join(given), allowed=', '.join(joints),
+                fix='Give one number for all joints, or one for each')
         return np.array([given[name] for name in joints])
 
     def doubts(

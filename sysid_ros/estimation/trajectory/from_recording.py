@@ -237,7 +237,8 @@ def _noise(track: Track, given: _PerJoint, where: str) -> float:
 def _check_step(step: float, positions: Sequence[Track], recording: Recording) -> None:
     if not positions:
         raise ConfigurationError(
-            'no joint is observed', where='observed', allowed='at least one joint')
+            'no joint is observed', where='observed', allowed='at least one joint',
+            fix='Leave observed: out, or name joints with encoders')
     period = min(mean_period(track.t) for track in positions)
     if step * _FINEST < period:
         raise RecordingError(

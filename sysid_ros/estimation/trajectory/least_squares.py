@@ -76,7 +76,8 @@ class TrajectoryLeastSquares(ABC):
         if not 0.0 <= self.parameter_tolerance < 1.0:
             raise ConfigurationError(
                 'the part of a standard deviation cannot be used', where='parameter_tolerance',
-                found=self.parameter_tolerance, allowed='from 0, for never, to below 1')
+                found=self.parameter_tolerance, allowed='from 0, for never, to below 1',
+                fix='Leave it out for its default')
 
     def _require_above_zero(self, *names: str) -> None:
         for name in names:
@@ -84,7 +85,8 @@ class TrajectoryLeastSquares(ABC):
             for number in value.values() if isinstance(value, Mapping) else [value]:
                 if number is not None and not number > 0.0:
                     raise ConfigurationError(
-                        'the number is not above zero', where=name, found=value)
+                        'the number is not above zero', where=name, found=value,
+                        fix='Give a number above 0, or leave it out')
 
     @property
     def _most(self) -> int:

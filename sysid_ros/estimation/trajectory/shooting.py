@@ -105,7 +105,8 @@ class Shooting:
             if not good:
                 raise ConfigurationError(
                     'the setting of shooting cannot be used', where=name,
-                    found=getattr(self, name), allowed=allowed)
+                    found=getattr(self, name), allowed=allowed,
+                    fix='Leave it out for its default')
 
     def simulator(self, problem: TrajectoryProblem) -> Simulator | VariationalSimulator:
         """What simulates the segments of a problem.

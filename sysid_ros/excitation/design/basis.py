@@ -84,6 +84,7 @@ class FourierBasis:
             raise ConfigurationError(
                 'the harmonics cannot be used', where='harmonics', found=self.harmonics,
                 allowed=f'three or more different whole numbers from 1 to {MOST_HARMONICS}',
+                fix='Set motion: {harmonics: [1, 2, 3, 4, 5]}',
             )
 
     @property
@@ -140,6 +141,7 @@ class QuinticBasis:
             raise ConfigurationError(
                 'a motion needs somewhere to go', where='poses', found=self.poses,
                 allowed=f'2 to {MOST_POSES}',
+                fix='Set motion: {poses: 8}',
             )
 
     @property
@@ -229,6 +231,7 @@ def require_duration(duration: float) -> None:
         raise ConfigurationError(
             'the duration cannot be used', where='duration', found=duration,
             allowed='a number above 0, in s',
+            fix='Set motion: {duration: 10.0}',
         )
 
 

@@ -101,6 +101,7 @@ class DesignSettings:
                 raise ConfigurationError(
                     'cannot be used', where=f'design.{name}', found=value,
                     allowed=f'a whole number, {lowest} or more',
+                    fix='Leave it out for its default',
                 )
         if not (self.rows_per_second > 0.0 and self.verification_rate >= _LEAST_RATE):
             raise ConfigurationError(
@@ -108,12 +109,14 @@ class DesignSettings:
                 found=f'rows_per_second {self.rows_per_second}, '
                 f'verification_rate {self.verification_rate}',
                 allowed=f'above 0, and {_LEAST_RATE:.0f} Hz or more',
+                fix='Leave it out for its default',
             )
         for name in ('margin', 'effort_margin', 'singularity_margin'):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ConfigurationError(
                     'is not a part', where=f'design.{name}', found=getattr(self, name),
                     allowed='from 0 to below 1',
+                    fix='Say 0.1 for a tenth',
                 )
 
 
@@ -268,6 +271,7 @@ class Designer:
                 raise ExcitationError(
                     'the motion is one of another robot', found=', '.join(excitation.joint_names),
                     allowed=', '.join(self.limits.joint_names),
+                    fix='Plan one for this robot: sysid excite, with its settings file',
                 )
             own = self.settings.samples_per_period * excitation.basis.highest_frequency
             motion = excitation.grid(own * excitation.speed)

@@ -79,11 +79,14 @@ class Information:
             raise ConfigurationError(
                 'the torque noise cannot be used', where='noise', found=noise.tolist(),
                 allowed=f'{joints} finite numbers above 0',
+                fix='Give the standard deviation of each joint, as torque_noise: {joint_1: 0.05}, '
+                'or leave it out',
             )
         if not 0.0 < prior_weight < np.inf:
             raise ConfigurationError(
                 'the prior needs some weight', where='prior_weight', found=prior_weight,
                 allowed='a number above 0',
+                fix='Leave prior_weight out for its default',
             )
         steps = np.linalg.cholesky(prior_covariance(model, base, limits))
         inverse = scipy.linalg.solve_triangular(steps, np.eye(base.rank), lower=True)

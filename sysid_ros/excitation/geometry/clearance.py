@@ -72,6 +72,7 @@ class Box:
             raise ConfigurationError(
                 'the corners do not make a box', where=self.name,
                 found=f'{self.lower}, {self.upper}', allowed='finite numbers, lower < upper',
+                fix='Give the lower corner first, as --box table=-0.5,-0.5,0.0,0.5,0.5,0.1',
             )
 
     def grown(self, distance: float) -> Box:

@@ -34,6 +34,7 @@ def load_hull(file: Path, scale: tuple[float, ...]) -> coal.Convex:
         raise ModelError(
             'the mesh is too large', where=str(file), found=f'{size} bytes',
             allowed=f'{_LARGEST_MESH} bytes',
+            fix='Name a coarser collision mesh in the description',
         )
     try:
         return _hull(coal.MeshLoader().load(str(file), np.array(scale)).vertices())

@@ -93,6 +93,7 @@ class PlaybackTolerances:
                 raise ConfigurationError(
                     'cannot be used', where=f'tolerances: {name}', found=getattr(self, name),
                     allowed='a number above 0',
+                    fix='Leave it out for its default',
                 )
         self.limits(np.nan)
 

@@ -110,13 +110,16 @@ class Follower:
         if any(x.shape != shape or not np.isfinite(x).all() for x in values):
             raise ExcitationError(
                 'a reference does not fit the robot', found=f'{[x.tolist() for x in values]}',
-                allowed=f'{shape[0]} finite numbers each')
+                allowed=f'{shape[0]} finite numbers each',
+                fix='Send a position, velocity and acceleration of every joint')
         self._heard = now
         if self.phase is FollowerPhase.FOLLOWING:
             reach = self._tolerance + _BURST * self._limits.velocity
             if (np.abs(reference.q - self._last.q) > reach).any():
                 self._brake(now, 'the reference jumped', release=False)
-                raise ExcitationError('the reference jumped', allowed=f'{reach.max():.3g} at once')
+                raise ExcitationError(
+                    'the reference jumped', allowed=f'{reach.max():.3g} at once',
+                    fix='Send points of one continuous motion, each when it is due')
             self._last = self._target = reference
             return
         if not self._may_begin(silent):
@@ -128,7 +131,8 @@ class Follower:
             raise ExcitationError(
                 'the references do not begin where the robot is',
                 found=f'{np.abs(reference.q - here).max():.3g} away',
-                allowed=f'{self._tolerance} rad or m')
+                allowed=f'{self._tolerance} rad or m',
+                fix='Begin the stream at the measured positions, or bring the robot there first')
         self.phase, self._broken = FollowerPhase.FOLLOWING, False
         self._last = self._target = reference
 

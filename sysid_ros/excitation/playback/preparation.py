@@ -77,6 +77,7 @@ def prepare(
         raise ExcitationError(
             'the motion is one of another robot', where=run,
             found=', '.join(motion.joint_names), allowed=', '.join(limits.joint_names),
+            fix='Plan one for this robot: sysid excite, with its settings file',
         )
     dense = designer.dense(motion)
     designer.verify(dense).require()

@@ -54,6 +54,7 @@ class SessionSettings:
                 raise ConfigurationError(
                     'cannot be used', where=f'session: {name}', found=value,
                     allowed='a number, zero or more' if zero else 'a number above 0',
+                    fix='Leave it out for its default',
                 )
 
 

@@ -94,6 +94,8 @@ class BrakingStop:
                 raise ExcitationError(
                     f'braking needs every {name}', found=np.asarray(values).tolist(),
                     allowed='finite numbers',
+                    fix='Give the missing ones, as limits: {joint_1: {acceleration: 5.0, jerk: '
+                    '100.0}}',
                 )
         phases = BrakingPhases.of(limits, v, a)
         jerks = phases.sign * np.array([-limits.jerk, np.zeros_like(limits.jerk), limits.jerk])

@@ -87,6 +87,7 @@ class MonitorSettings:
                 raise ConfigurationError(
                     'cannot be used', where=f'monitor: {name}', found=value,
                     allowed='a number, zero or more' if zero else 'a number above 0',
+                    fix='Leave it out for its default',
                 )
 
 
@@ -119,6 +120,8 @@ class LimitMonitor:
                 raise ConfigurationError(
                     'braking needs a limit', where=f'monitor: {name}', found=values.tolist(),
                     allowed='finite numbers',
+                    fix='Give every joint one, as limits: {joint_1: {acceleration: 5.0, jerk: '
+                    '100.0}}',
                 )
 
     def findings(

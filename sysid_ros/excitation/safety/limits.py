@@ -133,7 +133,8 @@ class MotionLimits:
         for name, value in (('margin', margin), ('effort_margin', effort_margin)):
             if not 0.0 <= value < 1.0:
                 raise ConfigurationError(
-                    'is not a part', where=name, found=value, allowed='from 0 to below 1'
+                    'is not a part', where=name, found=value, allowed='from 0 to below 1',
+                    fix='Say 0.1 for a tenth',
                 )
         keep = 1.0 - margin
         return replace(

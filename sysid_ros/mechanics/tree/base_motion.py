@@ -72,6 +72,7 @@ class BaseMotion:
             raise ParameterError(
                 'the orientation of the base cannot be used', where='orientation',
                 found=orientation.shape, allowed=f'{samples} rotation matrices',
+                fix='Give unit quaternions (x, y, z, w)',
             )
         turned = (
             np.einsum('tji,tj->ti', orientation, np.asarray(vector, dtype=float))

@@ -277,7 +277,9 @@ def _messages(
                 message = Message.read(stream, length)
                 yield RawMessage(*channels[message.channel_id], message.log_time, message.data)
     except Exception as error:  # as in parsed
-        raise RecordingError(f'the records are damaged: {error!r}', where=where) from error
+        raise RecordingError(
+            f'the records are damaged: {error!r}', where=where,
+            fix='Record again, or set recording.salvage: true to read what is left') from error
 
 
 def _names_in_summary(

@@ -168,7 +168,8 @@ class ChunkedFile:
         if unknown:
             raise RecordingError(
                 'the bag is damaged: messages are of a channel that is not listed',
-                where=f'{self._path}, offset {record.start}', found=sorted(unknown))
+                where=f'{self._path}, offset {record.start}', found=sorted(unknown),
+                fix='Record again, or set recording.salvage: true to read what is left')
         topic = np.full(1 << 16, -1, dtype=np.int64)
         topic[list(numbers)] = list(numbers.values())
         wanted = np.flatnonzero(kinds >= 0)

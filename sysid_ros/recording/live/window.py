@@ -128,4 +128,6 @@ class LiveWindow:
         heard = np.isfinite(self.tau).any(axis=0)
         if not heard.all():
             silent = ', '.join(self.joint_names[k] for k in np.flatnonzero(~heard))
-            raise RecordingError(f'no effort of {silent} was heard')
+            raise RecordingError(
+                f'no effort of {silent} was heard',
+                fix='See that the topic gives an effort of every joint, or fit without torques')

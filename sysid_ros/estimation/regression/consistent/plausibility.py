@@ -61,6 +61,7 @@ class Plausibility(StrictSettings):
                     found=getattr(self, name),
                     allowed='margin in (0, 1), mass_factor > 1, total_mass and weighed_mass > 0, '
                     'term_factor >= 1, shape_margin >= 1 or null, size_factor > 1',
+                    fix='Leave it out for its default',
                 )
 
 

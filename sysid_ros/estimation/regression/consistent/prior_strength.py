@@ -63,6 +63,7 @@ class StrengthSearch(StrictSettings):
             raise ConfigurationError(
                 'there is nothing to choose from', where='strengths', found=strengths,
                 allowed='two or more different numbers above 0',
+                fix='Leave strengths out for their default',
             )
         return ordered
 

@@ -60,6 +60,7 @@ class RecursionSettings:
                 raise ConfigurationError(
                     'the recursion cannot run with this', where=name, found=getattr(self, name),
                     allowed='what RecursionSettings says of it',
+                    fix='Leave it out for its default',
                 )
 
     def describe(self) -> dict[str, Any]:

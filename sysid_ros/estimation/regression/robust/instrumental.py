@@ -80,6 +80,7 @@ class InstrumentalVariables:
                 'the iteration cannot work', where=self.name,
                 found=', '.join(f'{key} {value}' for key, value in asdict(self).items()),
                 allowed='a cut-off and a tolerance above 0, and at least one iteration',
+                fix='Leave them out for their defaults',
             )
 
     def fit(self, problem: RegressionProblem) -> Estimate:

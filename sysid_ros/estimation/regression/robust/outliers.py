@@ -70,6 +70,7 @@ class OutlierRounds:
                 'outliers cannot be told by this', where=self.estimator,
                 found=f'cutoff {self.cutoff}, max_iterations {self.max_iterations}',
                 allowed=f'a cutoff of {_SMALLEST_CUTOFF} or more, and at least one iteration',
+                fix='Leave both out for their defaults',
             )
 
     def run(

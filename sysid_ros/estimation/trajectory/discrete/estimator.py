@@ -129,10 +129,12 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
             if getattr(self, name) not in known:
                 raise ConfigurationError(
                     'there is no such choice', where=name, found=repr(getattr(self, name)),
-                    allowed=', '.join(known))
+                    allowed=', '.join(known),
+                    fix='Leave it out for its default')
         if self.damping is not None and not self.damping >= 0.0:
             raise ConfigurationError(
-                'the damping time is negative', where='damping', found=self.damping)
+                'the damping time is negative', where='damping', found=self.damping,
+                fix='Give a time in s, 0 or more')
 
     def at(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
