@@ -210,7 +210,6 @@ def parse_yaml(text: str, where: str) -> dict[str, Any]:
         raise ConfigurationError(
             'is not a mapping', where=where, allowed='key: value lines',
             found='nothing, or comments alone' if data is None else repr(data)[:_SHOWN],
-            fix='Write lines such as robot: {urdf: robot.urdf}',
         )
     return data
 
