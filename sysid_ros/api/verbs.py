@@ -16,6 +16,7 @@ from sysid_ros.api.recording import Recording
 from sysid_ros.api.run import Run
 from sysid_ros.api.settings import (
     Robot,
+    Sections,
     Settings,
     identification,
     joint_names,
@@ -41,7 +42,7 @@ def fit(
     robot: Robot | None = None,
     recording: Recording | Sequence[Recording] | None = None,
     *,
-    settings: Settings | str | Path | None = None,
+    settings: Settings | Sections | str | Path | None = None,
     estimator: str | None = None,
     holdout: float | None = None,
     validation: Recording | None = None,
@@ -63,7 +64,8 @@ def fit(
             That of ``settings`` where left out.
         recording: What was recorded; several recordings are fitted with the same parameters. That
             of ``settings`` where left out.
-        settings: A settings file, or one that was read or made; what it says is not said again.
+        settings: A settings file, its sections, or both as an object; what it says is not said
+            again.
         estimator: Name of the estimator, or ``'all'`` to compare them; ``'entropic'`` where
             ``fit`` does not name one.
         holdout: Last part of each recording to judge by, between 0 and 1; 0.3 where neither
@@ -84,7 +86,7 @@ def fit(
         SysidError: Settings, robot or a recording cannot be used; what was found, what is
             allowed and what to do is said.
     """
-    given = Settings.load(settings) if isinstance(settings, (str, Path)) else settings
+    given = _opened_settings(settings)
     recordings = _several(_or_that_of(given, 'recording', recording))
     kept = _kept_to_judge_by(holdout, validation, folds)
     others = {'preset': preset, 'automatic': automatic, 'processing': processing, 'known': known}
@@ -104,6 +106,12 @@ def fit(
     if folder is None:
         weakref.finalize(result, _remove, run.parent, os.getpid())
     return result
+
+
+def _opened_settings(settings: Settings | Sections | str | Path | None) -> Settings | None:
+    if isinstance(settings, (str, Path)):
+        return Settings.load(settings)
+    return Settings(settings) if isinstance(settings, Mapping) else settings
 
 
 def _or_that_of(settings: Settings | None, name: str, value: Any) -> Any:

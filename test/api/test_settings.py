@@ -47,6 +47,7 @@ def test_a_settings_file_says_all_that_arguments_do(file, arrays, tmp_path, monk
     others = [
         si.fit(settings=si.Settings.load(file)),
         si.fit('robot/arm.urdf', si.Recording.from_arrays(*arrays), settings=si.Settings(QUICK)),
+        si.fit('robot/arm.urdf', si.Recording.from_arrays(*arrays), settings=QUICK),
         si.fit('robot/arm.urdf', si.Recording.from_arrays(*arrays), automatic=False,
                estimator='wls', processing=QUICK['processing'])]
     for other in others:
