@@ -152,7 +152,9 @@ class FitSetup:
         if described.transmission is not None and (effort is None or effort.side == 'joint'):
             gears = np.diag(described.transmission.build().motor_per_joint)
             ratios = dict(zip(described.joints, gears, strict=True))
-        return RecordedEfforts(dataset, ratios, self.identification.described.unpowered)
+        return RecordedEfforts(
+            dataset, ratios, self.identification.described.unpowered,
+            self.settings.processing.parallel_filter.low_pass)
 
     def parameters(self) -> ParameterSet:
         """Parameters with what is known of them, those the settings hold fixed among them.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sysid_ros.errors import RecordingError
+from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.checks.effort_finding import (
     MASSES,
@@ -32,6 +32,7 @@ from sysid_ros.recording.checks.effort_scale import (
     effort_scales_together,
 )
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.processing.low_pass import LowPass
 from sysid_ros.recording.units import torque_units_of
 
 # Scales tried, and those that are no reason for alarm: a wrong prior explains them.
@@ -76,11 +77,13 @@ class RecordedEfforts(NamedTuple):
         ratios: Motor turns per joint turn by joint, as far as known, which tells a
             motor-side torque from a current.
         unpowered: Joints that nothing drives, whose effort is zero indeed.
+        low_pass: What a fit filters efforts by, if by anything.
     """
 
     dataset: Dataset
     ratios: Mapping[str, float] = {}
     unpowered: Collection[str] = ()
+    low_pass: LowPass | None = None
 
 
 def effort_findings(
@@ -121,7 +124,7 @@ def effort_findings_together(
     read = [_read(one, model) for one in recordings]
     whole = [{name: own[0] for name, own in those.items() if own} for those in read]
     in_units = [
-        _in_one_unit(_judged(one, those), plain)
+        _in_one_unit(_judged(one, those, model), plain)
         for one, those, plain in zip(recordings, read, whole, strict=True)]
     usable = [
         {one.joint for one in findings if one.kind.usable and not shared}
@@ -146,7 +149,7 @@ def _read(recorded: RecordedEfforts, model: TorqueModel) -> dict[str, list[Readi
 
 
 def _judged(
-    recorded: RecordedEfforts, read: Mapping[str, list[Reading]]
+    recorded: RecordedEfforts, read: Mapping[str, list[Reading]], model: TorqueModel
 ) -> list[EffortFinding]:
     """Findings on each effort by itself."""
     moving = np.ptp(recorded.dataset.q, axis=0) > _MOVES
@@ -155,9 +158,51 @@ def _judged(
         if own or not moves or name in recorded.unpowered
         else EffortFinding(name, EffortKind.CONSTANT, 1.0, 0.0, 0.0)
         for (name, own), moves in zip(read.items(), moving, strict=True)]
+    if any(one.kind is EffortKind.UNRELATED for one in findings):
+        findings = list(_without_kicks(findings, recorded, model))
     return [
         replace(one, suggestion=advice(one.kind, {one.joint: one.scale}, tuple(read)))
         for one in findings]
+
+
+def _without_kicks(
+    findings: Sequence[EffortFinding], recorded: RecordedEfforts, model: TorqueModel
+) -> Iterator[EffortFinding]:
+    """Findings; of efforts that nothing explains, by what a fit's filter leaves of them.
+
+    Kicks of a controller, of one sample or two, may hold most of an effort's power, and no encoder
+    shows their motion. What a fit filters out accuses nobody, if the rest is explained.
+    """
+    fitted = _fitted_efforts(recorded)
+    smooth = {} if fitted is None else _read(recorded._replace(dataset=fitted), model)
+    for one in findings:
+        if one.kind is EffortKind.UNRELATED and smooth.get(one.joint):
+            again = _judge(one.joint, smooth[one.joint], recorded.ratios.get(one.joint), True)
+            yield again if again.explained >= _EXPLAINED else one
+        else:
+            yield one
+
+
+def _fitted_efforts(recorded: RecordedEfforts) -> Dataset | None:
+    """A recording whose efforts are filtered as those of a fit; None where a segment is too short.
+
+    Masked samples are replaced by what lies between their neighbours.
+    """
+    dataset = recorded.dataset
+    if recorded.low_pass is None:
+        return None
+    tau = np.array(dataset.tau)
+    try:
+        for first, last in dataset.segments:
+            part = slice(first, last)
+            rows = np.arange(last - first)
+            for joint, usable in enumerate(dataset.mask[part].T):
+                if usable.any():
+                    tau[part, joint] = np.interp(rows, rows[usable], tau[part, joint][usable])
+            tau[part] = recorded.low_pass.apply(tau[part], dataset.rate)
+    except (ConfigurationError, RecordingError):
+        return None
+    return replace(dataset, tau=tau)
 
 
 def _judge(
