@@ -128,7 +128,7 @@ class Drives:
         """
         wanted = self._checked(position)
         if self.mode is not DriveMode.POSITION:
-            self._require_near(wanted)
+            self._require_near(wanted, self._plant.q)
         self._take(DriveMode.POSITION, wanted)
 
     def take_trajectory(
@@ -136,8 +136,10 @@ class Drives:
     ) -> None:
         """A trajectory, from where the robot is to rest; an empty one brakes.
 
+        Of one that has begun, what is due from now on is followed.
+
         Args:
-            times: Since its beginning, now, in [s], increasing.
+            times: From now, in [s], increasing; below zero of what is past.
             points: Of each time, the positions and as many of velocities and accelerations as
                 there are, each of n numbers.
 
@@ -154,14 +156,14 @@ class Drives:
                 'the drives do not take a trajectory now', found=self.mode.value,
                 allowed='at rest, after a silence',
                 fix='Wait until the robot is at rest and nothing else is commanded')
-        here = [part.copy() for part in self._reference]
-        if self.mode is not DriveMode.TRAJECTORY:
-            here = [self._plant.q, np.zeros_like(here[0]), np.zeros_like(here[0])]
+        still = np.zeros_like(self._plant.q)
+        here = (self._advance_reference() if self.mode is DriveMode.TRAJECTORY
+                else (self._plant.q, still, still))
         if times[0] > 0.0:
-            times, rows = [0.0, *times], [here[:len(rows[0])], *rows]
-        else:
-            self._require_near(rows[0][0])
-        self._path = BPoly.from_derivatives(times, [np.array(row) for row in rows])
+            times, rows = [0.0, *times], [list(here[:len(rows[0])]), *rows]
+        path = BPoly.from_derivatives(times, [np.array(row) for row in rows])
+        self._require_near(path(0.0), here[0])
+        self._path = path
         self._began, self.mode, self._latched = self.t, DriveMode.TRAJECTORY, False
 
     def stop(self, reason: str) -> None:
@@ -286,8 +288,8 @@ class Drives:
                 fix='Send one finite number for each joint')
         return array
 
-    def _require_near(self, wanted: np.ndarray) -> None:
-        away = np.abs(wanted - self._plant.q)
+    def _require_near(self, wanted: np.ndarray, here: np.ndarray) -> None:
+        away = np.abs(wanted - here)
         if (away > self._settings.tolerance).any():
             raise SysidError(
                 'the commands do not begin where the robot is', found=f'{away.max():.3g} away',
@@ -297,11 +299,14 @@ class Drives:
     def _require_path(
         self, times: Sequence[float], rows: Sequence[Sequence[np.ndarray]]
     ) -> None:
-        rising = (np.diff(times) > 0.0).all() and times[0] >= 0.0 and np.isfinite(times).all()
-        if not rising or (len(times) == 1 and times[0] == 0.0):
+        if not ((np.diff(times) > 0.0).all() and np.isfinite(times).all()):
             raise SysidError(
                 'the times of a trajectory do not rise', found=list(times)[:5],
                 fix='Give rising times from the start, in s')
+        if times[-1] <= 0.0:
+            raise SysidError(
+                'the trajectory is over', found=f'{-times[-1]:.3g} s ago',
+                fix='See that the clocks of both computers agree')
         if len({len(row) for row in rows}) != 1 or not rows[0]:
             raise SysidError(
                 'the points of a trajectory do not give the same quantities',

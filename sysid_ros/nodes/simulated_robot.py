@@ -282,16 +282,10 @@ class SimulatedRobot(SysidNode[SimulatedRobotSettings]):
             order = [message.joint_names.index(self._names[k]) for k in self._place if points]
             late = self._late(message)
             times = [1e-9 * to_nanoseconds(p.time_from_start) - late for p in points]
-            # What was to be reached before is past.
-            first = sum(time <= 0.0 for time in times) if late else 0
-            if points and first == len(times):
-                raise SysidError(
-                    'the trajectory is over', found=f'{-times[-1]:.3g} s ago',
-                    fix='See that the clocks of both computers agree')
-            drives.take_trajectory(times[first:], [
+            drives.take_trajectory(times, [
                 [np.array(values)[order] for values in (p.positions, p.velocities, p.accelerations)
                  if len(values) == len(order)]
-                for p in points[first:]
+                for p in points
             ])
 
         self._take(follow)

@@ -186,6 +186,35 @@ def test_a_trajectory_is_followed_to_its_end(plant, drives):
     assert drives.at_rest
 
 
+@pytest.mark.parametrize('reach', [-0.02, 0.003])
+def test_a_trajectory_that_is_replaced_on_its_way_is_followed_without_a_kick(
+    plant, drives, rng, reach
+):
+    begun, end = 0.3, 1.5
+
+    def point(t):
+        angle, still = 3.0 * min(t, end), np.zeros(4)
+        parts = [START + 0.4 * np.sin(angle), still + 1.2 * np.cos(angle)]
+        return [*parts, still - 3.6 * np.sin(angle)] if t < end else [parts[0], still, still]
+
+    def points_from(t):
+        return np.arange(t, end + 0.02, 0.01)
+
+    drives.take_trajectory([0.0, *(begun + points_from(0.0))], [
+        [START, np.zeros(4), np.zeros(4)], *(point(t) for t in points_from(0.0))])
+    torques, replaced = [], begun + 0.1
+    while drives.t < 1.4:
+        torques.append(drives.step())
+        if drives.t > replaced:
+            now = drives.t - begun
+            due = points_from(now + reach)
+            drives.take_trajectory((due - now).tolist(), [point(t) for t in due])
+            replaced += rng.uniform(0.05, 0.15)
+    # A kick goes to the limit of 40 N·m.
+    assert np.abs(np.diff(torques[320:], axis=0)).max() < 0.5
+    np.testing.assert_allclose(plant.q, point(drives.t - begun)[0], atol=4e-3)
+
+
 def test_a_trajectory_of_positions_alone_is_followed_too(plant, drives):
     drives.take_trajectory([2.0], [[START + 0.3]])
     run(drives, 1.0)
@@ -204,7 +233,8 @@ def test_an_empty_trajectory_brakes(plant, drives):
 
 @pytest.mark.parametrize(('times', 'points', 'said'), [
     ([1.0, 0.5], [[START], [START]], 'rise'),
-    ([0.0], [[START]], 'rise'),
+    ([0.0], [[START]], 'is over'),
+    ([-2.0, -1.0], [[START], [START]], 'is over'),
     ([0.0, 1.0], [[START + 0.3], [START]], 'where the robot is'),
     ([1.0], [[START, np.ones(4)]], 'end at rest'),
     ([1.0, 2.0], [[START, np.zeros(4)], [START]], 'same quantities'),
