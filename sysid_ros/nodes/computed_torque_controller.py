@@ -136,6 +136,8 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
             'revision that waits for rest': self._waiting[0] if self._waiting else '',
             'revision that cannot be used': self._unusable,
             'references ignored': self._follower.ignored, 'last refusal': self._refusal,
+            # Where it waits: nobody sends, or nothing comes of what is sent.
+            'publishers of joint states': self._feed.publishers(),
             'ticks with saturated drives': self._saturated,
             'saturated drives': ', '.join(self._saturated_joints),
         }
