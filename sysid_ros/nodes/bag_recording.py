@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -23,7 +22,7 @@ from sensor_msgs.msg import JointState
 
 from sysid_ros.errors import RecordingError, SysidError
 from sysid_ros.estimation.fit_setup import FitSetup
-from sysid_ros.nodes.context import start_ros
+from sysid_ros.nodes.context import end_ros, start_ros
 from sysid_ros.recording.bag.joint_state_cdr import FIELDS
 from sysid_ros.recording.live.joint_states import LiveJointStates, LiveSettings
 from sysid_ros.recording.live.readiness import require_recordable
@@ -183,8 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _BAD
     finally:
         executor.shutdown()
-        node.destroy_node()
-        rclpy.try_shutdown()
+        end_ros([node])
     return _DONE
 
 

@@ -22,6 +22,7 @@ from rclpy.node import Node
 
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
+from sysid_ros.nodes.context import end_ros
 from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.robot_operator import Operator
 from sysid_ros.nodes.tracking_observer import TrackingObserver
@@ -237,8 +238,7 @@ def main() -> int:
     except ExternalShutdownException:
         return 1
     finally:
-        node.destroy_node()
-        rclpy.try_shutdown()
+        end_ros([node])
 
 
 if __name__ == '__main__':

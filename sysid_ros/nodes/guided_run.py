@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-import rclpy
 from rclpy.node import Node
 
 from sysid_ros.action import Excite
 from sysid_ros.errors import SysidError
-from sysid_ros.nodes.context import start_ros
+from sysid_ros.nodes.context import end_ros, start_ros
 from sysid_ros.nodes.guided_steps import GuidedRunSettings, GuidedSteps, NamedMotion
 from sysid_ros.nodes.robot_operator import Operator
 from sysid_ros.nodes.terminal import Terminal
@@ -135,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
     finally:
         _stop(operator, terminal)
-        rclpy.try_shutdown()
+        end_ros([operator.node])
 
 
 if __name__ == '__main__':

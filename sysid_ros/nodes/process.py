@@ -18,12 +18,11 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-import rclpy
 from rclpy.executors import Executor
 from rclpy.task import Future
 
 from sysid_ros.errors import SysidError
-from sysid_ros.nodes.context import start_ros
+from sysid_ros.nodes.context import end_ros, start_ros
 from sysid_ros.nodes.executor import make_executor
 from sysid_ros.nodes.node import SysidNode, now
 from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes
@@ -97,9 +96,7 @@ def run(
         print(error, file=sys.stderr)
         return 1
     finally:
-        for node in nodes:
-            node.destroy_node()
-        rclpy.try_shutdown()
+        end_ros(nodes)
     return int(ending.failed)
 
 

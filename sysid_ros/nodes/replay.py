@@ -20,6 +20,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from sysid_ros.errors import SysidError
+from sysid_ros.nodes.context import end_ros
 from sysid_ros.nodes.conversions import to_time
 from sysid_ros.recording.bag.messages import joint_state_messages, joint_state_topics
 
@@ -104,9 +105,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--wait', type=float, default=0.0)
     options = parser.parse_args(arguments)
     rclpy.init(args=[])
+    node = Node('replay')
     try:
         topics = joint_state_topics(options.bag, options.topic)
-        replay = Replay(Node('replay'), options.bag, topics, options.rate)
+        replay = Replay(node, options.bag, topics, options.rate)
         if not replay.wait_for_listeners(options.wait):
             print(f'nobody listens to all of {", ".join(topics)} and /clock', file=sys.stderr)
         print(f'{replay.play()} messages on {", ".join(topics)}')
@@ -116,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     finally:
-        rclpy.try_shutdown()
+        end_ros([node])
     return 0
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import rclpy
 from rcl_interfaces.srv import GetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -21,7 +20,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
-from sysid_ros.nodes.context import start_ros
+from sysid_ros.nodes.context import end_ros, start_ros
 from sysid_ros.runs.robot_graph import (
     ARRAY,
     FOLLOW_JOINT_TRAJECTORY,
@@ -221,8 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     finally:
         executor.shutdown()
-        node.destroy_node()
-        rclpy.try_shutdown()
+        end_ros([node])
     return 0
 
 

@@ -1,7 +1,9 @@
-"""The start of ROS where a process was killed before."""
+"""The start of ROS where a process was killed before, and its end where it would have none."""
 
 import ctypes
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,24 @@ def test_a_node_removes_an_abandoned_lock_when_it_starts(ros, project):
     finally:
         LIBRARY.sem_close(handle)
         LIBRARY.sem_unlink(f'/{name}'.encode())
+
+
+# Python's lock is kept while the middleware waits: not even Ctrl-C is heard.
+STUCK = """
+import ctypes, sys
+from sysid_ros.nodes import context
+class Stuck:
+    def destroy_node(self):
+        ctypes.PyDLL(None).sleep(int(sys.argv[1]))
+context._LETTING_GO = 1.0
+context.end_ros([Stuck()])
+print('ended')
+"""
+
+
+@pytest.mark.parametrize(('seconds', 'code', 'said'), [(60, 1, ''), (0, 0, 'ended\n')])
+def test_a_process_ends_where_the_middleware_does_not_let_go_of_it(seconds, code, said):
+    ended = subprocess.run(
+        [sys.executable, '-c', STUCK, str(seconds)], capture_output=True, text=True, timeout=40.0,
+        check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, said, '')
