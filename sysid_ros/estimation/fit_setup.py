@@ -195,24 +195,27 @@ class FitSetup:
 
 
 def effort_findings_of(
-    setups: Sequence[FitSetup], datasets: Sequence[Dataset]
+    setups: Sequence[FitSetup], datasets: Sequence[Dataset],
+    beside: tuple[Sequence[FitSetup], Sequence[Dataset]] = ((), ()),
 ) -> tuple[tuple[EffortFinding, ...], ...]:
     """Findings on the efforts of recordings of one robot compared with the prior's torques.
 
     Args:
         setups: Settings of each recording; the torque model is that of the first.
         datasets: The recordings.
+        beside: Settings and data of recordings to judge by; see
+            :func:`~sysid_ros.recording.checks.effort.effort_findings_together`.
 
     Raises:
-        RecordingError: Columns are those of other joints, or efforts have the wrong sign, unless
-            the settings of the recording only warn.
+        RecordingError: Columns are those of other joints, or efforts have the wrong sign, in a
+            recording or one beside, unless its settings only warn.
     """
-    found = effort_findings_together(
-        [setup.recorded_efforts(data) for setup, data in zip(setups, datasets, strict=True)],
-        setups[0].model)
-    refusing = [setup.settings.processing.effort_check == 'refuse' for setup in setups]
+    every = [*zip(setups, datasets, strict=True), *zip(*beside, strict=True)]
+    recorded, count = [setup.recorded_efforts(data) for setup, data in every], len(setups)
+    found = effort_findings_together(recorded[:count], setups[0].model, recorded[count:])
+    refusing = [setup.settings.processing.effort_check == 'refuse' for setup, _ in every]
     signs = []
-    for setup, data, those, refuses in zip(setups, datasets, found, refusing, strict=True):
+    for (setup, data), those, refuses in zip(every, found, refusing, strict=True):
         if refuses:
             # Efforts of other joints may also look like those of the wrong sign.
             require_named_order(data, setup.model)
@@ -222,4 +225,4 @@ def effort_findings_of(
     scales = (EffortKind.INCONSISTENT, EffortKind.OTHER_CLOCK)
     return tuple(
         those if refuses else tuple(one for one in those if one.kind not in scales)
-        for those, refuses in zip(found, refusing, strict=True))
+        for those, refuses in zip(found[:count], refusing[:count], strict=True))

@@ -110,19 +110,22 @@ class Measurements:
             for part in self.parts))
 
     def effort_findings(
-        self, motions: Sequence[Dataset] | None = None
+        self, motions: Sequence[Dataset] | None = None, beside: Measurements | None = None
     ) -> tuple[tuple[EffortFinding, ...], ...]:
         """Findings on the efforts of each recording compared with the torques the prior predicts.
 
         Args:
             motions: The part of each recording to look at; all of it by default.
+            beside: Recordings to judge by, whose efforts have their say.
 
         Raises:
             RecordingError: An effort has the wrong sign, unless the settings only warn.
         """
+        others = () if beside is None else beside.parts
         return effort_findings_of(
             [part.setup for part in self.parts],
-            [part.dataset for part in self.parts] if motions is None else motions)
+            [part.dataset for part in self.parts] if motions is None else motions,
+            ([part.setup for part in others], [part.dataset for part in others]))
 
     @property
     def fingerprints(self) -> tuple[str, ...]:

@@ -158,15 +158,16 @@ class Study:
         measured, end = choice.measured, 1.0 - (holdout or 0.0)
         if measured.commanded:
             return cls._commanded(choice, validation, holdout)
+        other = None if holdout is not None else _validation(choice, validation)
         # What was fitted is looked at: what comes after says nothing of it.
         motions = [part.motion(0.0, end) if holdout else part.dataset for part in measured.parts]
         # Delays take as long as the efforts and rows, and need none of them.
         with Forked(lambda: delays_to_arrays(
-                delays_of(motion, measured.model) for motion in motions)) as other:
-            findings = measured.effort_findings(motions)
+                delays_of(motion, measured.model) for motion in motions)) as parallel:
+            findings = measured.effort_findings(motions, other)
             training = measured.problem(0.0, end)
-            held_out = _held_out(choice, validation, holdout)
-            delays = delays_from_arrays(other.result(), motions)
+            held_out = _held_out(measured, other, holdout)
+            delays = delays_from_arrays(parallel.result(), motions)
         return cls(
             setup=choice.resolved if choice.choices else measured.setup,
             training=training, held_out=held_out,
@@ -189,13 +190,16 @@ class Study:
         """The study of recordings that have commands in place of torques."""
         measured, end = choice.measured, 1.0 - (holdout or 0.0)
         problem, rows = measured.trajectory_problem(stop=end), measured.problem(0.0, end)
+        other = None if holdout is not None else _validation(choice, validation)
+        if other is not None and not other.commanded:
+            other.effort_findings()
         problem = replace(problem, warnings=(*problem.warnings, *gain_warnings(rows)))
         loop = OpenLoop(problem)
         if choice.values is not None:
             problem = replace(problem.with_values(choice.values), near=True)
         return cls(
             setup=choice.resolved if choice.choices else measured.setup, training=rows,
-            held_out=_held_out(choice, validation, holdout),
+            held_out=_held_out(measured, other, holdout),
             data=DataFindings(
                 still=still_joints(
                     [part.motion(0.0, end) for part in measured.parts], measured.model),
@@ -342,25 +346,27 @@ class Study:
         return compare(makers, self.training, judged, preferred=self.settings.estimator)
 
 
-def _held_out(
-    choice: ModelChoice, validation: Identification | None, holdout: float | None
-) -> HeldOut | None:
-    """Data to judge by: the last part of each recording, or another one."""
-    measured = choice.measured
-    if holdout is not None:
-        return HeldOut.of(measured, 1.0 - holdout, 1.0)
+def _validation(choice: ModelChoice, validation: Identification | None) -> Measurements | None:
+    """Another recording to judge by, if there is one."""
     if validation is None:
         return None
-    other = choice.read(validation)
+    other, measured = choice.read(validation), choice.measured
     if other.holds(measured.fingerprints):
         raise ConfigurationError(
             'the recording to judge by holds samples that are fitted',
             where=other.dataset.source, found=measured.dataset.source,
             fix='Validate by another recording, or keep the last part of this one back with '
             '--holdout')
-    if not other.commanded:
-        other.effort_findings()
-    return HeldOut.of(other)
+    return other
+
+
+def _held_out(
+    measured: Measurements, other: Measurements | None, holdout: float | None
+) -> HeldOut | None:
+    """Data to judge by: the last part of each recording, or another one."""
+    if holdout is not None:
+        return HeldOut.of(measured, 1.0 - holdout, 1.0)
+    return None if other is None else HeldOut.of(other)
 
 
 def _with_known_load(choice: ModelChoice) -> RegressionProblem | None:

@@ -27,6 +27,7 @@ from sysid_ros.recording.checks.effort_finding import (
 )
 from sysid_ros.recording.checks.effort_reading import Reading, readings
 from sysid_ros.recording.checks.effort_scale import (
+    NO_SCALES,
     EffortScales,
     agree,
     effort_scales_together,
@@ -107,7 +108,8 @@ def effort_findings(
 
 
 def effort_findings_together(
-    recordings: Sequence[RecordedEfforts], model: TorqueModel
+    recordings: Sequence[RecordedEfforts], model: TorqueModel,
+    beside: Sequence[RecordedEfforts] = (),
 ) -> tuple[tuple[EffortFinding, ...], ...]:
     """Findings on the efforts of recordings of one robot, one for each joint of each.
 
@@ -117,24 +119,34 @@ def effort_findings_together(
     Args:
         recordings: The recordings.
         model: Torque model with the prior.
+        beside: Further recordings by the same sensors, to judge by: no joint's effort is of another
+            scale where one of them shows that it is not. Of their own scales nothing is said.
+
+    Returns:
+        The findings of each recording, then those of each one beside.
 
     Raises:
         RecordingError: The joints of a recording are others than the model's.
     """
-    read = [_read(one, model) for one in recordings]
+    every = (*recordings, *beside)
+    read = [_read(one, model) for one in every]
     whole = [{name: own[0] for name, own in those.items() if own} for those in read]
     in_units = [
         _in_one_unit(_judged(one, those, model), plain)
-        for one, those, plain in zip(recordings, read, whole, strict=True)]
+        for one, those, plain in zip(every, read, whole, strict=True)]
     usable = [
         {one.joint for one in findings if one.kind.usable and not shared}
         for findings, shared in in_units]
-    scales = effort_scales_together([
+    compared = [
         {name: own for name, own in plain.items() if name in those}
-        for plain, those in zip(whole, usable, strict=True)])
+        for plain, those in zip(whole, usable, strict=True)]
+    count = len(recordings)
+    scales = effort_scales_together(compared[:count], compared[count:])
+    unsaid = [NO_SCALES] * len(beside)
     return tuple(
         (*_with_one_current(list(_with_scales(findings, told)), plain), *shared)
-        for (findings, shared), told, plain in zip(in_units, scales, whole, strict=True))
+        for (findings, shared), told, plain in zip(
+            in_units, (*scales, *unsaid), whole, strict=True))
 
 
 def _read(recorded: RecordedEfforts, model: TorqueModel) -> dict[str, list[Reading]]:

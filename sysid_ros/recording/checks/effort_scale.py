@@ -78,6 +78,10 @@ class EffortScales:
         return _is_off(self.inertial, self.inertial_deviation)
 
 
+#: Of a recording whose efforts tell nothing of scales.
+NO_SCALES = EffortScales(0.0, np.inf, {})
+
+
 def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
     """The scales of all efforts of a recording, by one fit.
 
@@ -88,7 +92,9 @@ def effort_scales(joints: Mapping[str, Reading]) -> EffortScales:
     return scales
 
 
-def effort_scales_together(recordings: Sequence[Mapping[str, Reading]]) -> list[EffortScales]:
+def effort_scales_together(
+    recordings: Sequence[Mapping[str, Reading]], beside: Sequence[Mapping[str, Reading]] = ()
+) -> list[EffortScales]:
     """The scales of all efforts of several recordings of a robot, by one fit; clocks by recording.
 
     One robot moves in all of them, so that a scale of one recording is told by the others. Off may
@@ -96,16 +102,17 @@ def effort_scales_together(recordings: Sequence[Mapping[str, Reading]]) -> list[
 
     Args:
         recordings: Each joint's effort beside the torque of the prior, for each recording.
+        beside: The same of recordings that take no part in the fit, and show which scales of
+            joints are none.
     """
     found = {
         (name, k): one for k, joints in enumerate(recordings)
         for name, one in _telling(joints).items()}
-    unknown = [EffortScales(0.0, np.inf, {}) for _ in recordings]
     if not found:
-        return unknown
+        return [NO_SCALES for _ in recordings]
     logarithm, information = _fitted(list(found.values()))
     if not information.any():
-        return unknown
+        return [NO_SCALES for _ in recordings]
     names, odd = list(found), dict[tuple[str, int], float]()
     plain = np.log([max(reading.slope, 1.0 / _RANGE) for reading in found.values()])
     while (worst := _worst(names, logarithm, information)) is not None:
@@ -115,7 +122,7 @@ def effort_scales_together(recordings: Sequence[Mapping[str, Reading]]) -> list[
         told = agree(seen, offset) and (
             max(found[name].correlation for name in taken) > _TOLD
             or abs(offset) > _BEYOND_DOUBT * deviation)
-        if not (told and _is_off(offset, deviation)):
+        if not (told and _is_off(offset, deviation) and _seen_in(beside, taken, offset)):
             break
         odd |= dict.fromkeys(taken, offset)
         # The covariance of the rest: what is taken out is free.
@@ -172,6 +179,29 @@ def _worst(
                 np.mean(logarithm[~one])):
             at = k
     return (candidates[at], *apart[at])
+
+
+def _seen_in(
+    beside: Sequence[Mapping[str, Reading]], taken: Sequence[tuple[str, int]], offset: float
+) -> bool:
+    """Whether recordings beside show a joint's scale by their plain slopes, or say nothing of it.
+
+    What a description has wrong shows in one motion as another scale, and not in the next.
+
+    Args:
+        beside: Each joint's effort beside the torque of the prior.
+        taken: Joint and number of the recording of the efforts that are off.
+        offset: Logarithm of their scale, in that of the others.
+    """
+    joints = {name for name, _ in taken}
+    for readings in map(_telling, beside):
+        own = [np.log(max(readings[name].slope, 1.0 / _RANGE))
+               for name in joints if name in readings]
+        others = [np.log(max(one.slope, 1.0 / _RANGE))
+                  for name, one in readings.items() if name not in joints]
+        if own and others and not agree(float(np.median(own) - np.median(others)), offset):
+            return False
+    return True
 
 
 def _telling(joints: Mapping[str, Reading]) -> dict[str, Reading]:

@@ -85,3 +85,24 @@ def test_wrong_signs_of_several_recordings_are_refused_at_once_with_each_line():
     assert 'for c recording: {effort: {sign: -1}}, or' in said
     with pytest.raises(RecordingError, match=r'sign: -1}} in the settings of each, or'):
         require_right_signs(signs('a', 'hip', 'knee'), signs('c', 'hip', 'knee'))
+
+
+def test_a_scale_that_a_recording_beside_does_not_show_is_not_said(simulated_arm):
+    for seed in SEEDS:
+        arm = simulated_arm(seed)
+        whole = arm.dataset(60.0)
+        fitted, beside = whole.subset(0.0, 0.5), whole.subset(0.5, 1.0)
+
+        def scaled(part, factor):
+            return RecordedEfforts(replace(part, tau=part.tau * of_joint(2, factor)))
+
+        said = {
+            factor: effort_findings_together(
+                [scaled(fitted, 0.6)], arm.model, [scaled(beside, factor)])
+            for factor in (1.0, 0.6)}
+        alone = effort_findings_together([scaled(fitted, 0.6)], arm.model)
+        assert [one.joint for one in alone[0] if not one.kind.usable] == [arm.joint_names[2]]
+        assert all(one.kind.usable for one in said[1.0][0])
+        # Where both show it, it is said of the one that is judged, and of the other nothing.
+        assert said[0.6][0] == alone[0]
+        assert all(one.kind.usable for one in said[0.6][1])
