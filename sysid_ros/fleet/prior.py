@@ -223,7 +223,7 @@ def _without_outliers(
     fleet, posterior = estimate_distribution(observed, coordinates, start)
     scores = PartScores.of(fleet, posterior, core)
     for _ in range(_ROUNDS):
-        if (scores.core == core).all() or scores.core.sum() < _LEAST_CORE * len(core):
+        if (scores.core == core).all() or scores.core.sum() < max(LEAST, _LEAST_CORE * len(core)):
             break
         core = scores.core
         fleet, _ = estimate_distribution(observed.only(core), coordinates, fleet)

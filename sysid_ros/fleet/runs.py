@@ -133,7 +133,7 @@ def _difference(names: Sequence[str], others: Sequence[str]) -> str:
         return 'its links are placed otherwise than those of most robots, or others are fixed'
     shown = ', '.join(strange[:4]) + (' and more' if len(strange) > 4 else '')
     return (f'has other parameters than most robots: {shown}; say the joint terms in the settings, '
-            'as robot: {terms: {viscous: all, coulomb: all}}')
+            'as robot: {terms: {viscous_friction: all, coulomb_friction: all}}')
 
 
 def _base_of(setup: FitSetup, estimate: Estimate) -> BaseParameters:

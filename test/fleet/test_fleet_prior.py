@@ -39,6 +39,12 @@ def test_a_fleet_of_one_kind_has_no_outliers_and_no_clusters(seed, count):
     assert len(prior.left_out) == count
 
 
+@pytest.mark.parametrize('seed', range(12))
+def test_three_robots_are_a_fleet(seed):
+    prior = prior_of(simulated_fleet(seed, 3))
+    assert len(prior.clusters) == 1 and not prior.left_out
+
+
 def test_clusters_are_named_by_their_robots_and_the_part_they_differ_in(mixed):
     first, second = mixed.clusters
     assert set(second.robots) == set(_GEARED) - {'arm_35'}
