@@ -39,13 +39,13 @@ PAGES = Path(__file__).resolve().parents[2] / 'docs' / 'how-to'
 SHELL = re.compile(r'^ *```sh\n(.*?)^ *```', re.MULTILINE | re.DOTALL)
 # Where commands are tried that need a cluster, running nodes, or a package to be installed.
 ELSEWHERE = {
-    'batch robots.csv --scheduler': 'test/fleet/test_process_pool.py',
+    'batch robots.csv --scheduler': 'test/fleet/test_batch.py',
     'batch robots.csv -o fleet/today': 'test/fleet/test_batch.py',
-    'check my_bag --settings settings.yaml --live --topic': 'test/cli/test_node_processes.py',
+    'check my_bag --settings settings.yaml --live --topic': 'test/ros/test_live_check.py',
     'compile': 'test/runs/test_compile_ahead.py',
     'drift': 'test/fleet/test_drift.py',
     'init nodes': 'test/cli/test_init_nodes_verb.py',
-    'run': 'test/cli/test_node_processes.py',
+    'run': 'test/ros/test_run_verb.py',
 }
 
 
@@ -308,8 +308,8 @@ COMMANDS = {page.stem: found for page in sorted(PAGES.glob('*.md')) if (found :=
 def test_commands_of_every_page_are_tried():
     assert {name: len(found) for name, found in COMMANDS.items()} == {
         name: len(blocks) for name, blocks in BLOCKS.items()}
-    for file in ELSEWHERE.values():
-        assert (PAGES.parents[1] / file).is_file()
+    for command, file in ELSEWHERE.items():
+        assert command.split()[0] in (PAGES.parents[1] / file).read_text(encoding='utf-8')
 
 
 @pytest.mark.parametrize(('name', 'number'), [
