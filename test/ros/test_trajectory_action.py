@@ -11,7 +11,7 @@ from rclpy.action import ActionServer
 
 from support import ideal_robot
 from support.golden_problems import arm_urdf
-from support.trajectory_controller import Controller
+from support.trajectory_controller import Controller, has_found_a_client
 from sysid_ros.excitation.excitation import Motion
 from sysid_ros.excitation.playback.checks import Observation
 from sysid_ros.excitation.playback.playback import Phase, Setpoint
@@ -48,9 +48,10 @@ def make_output(node, name, horizon=0.0):
 @pytest.fixture
 def action(ros, node, control_msgs, request):
     """An output that sends the whole motion, or pieces of a horizon, and its controller."""
-    output = make_output(node, 'arm/follow_joint_trajectory', getattr(request, 'param', 0.0))
-    controller = Controller(ros.client, 'arm/follow_joint_trajectory')
-    ros.wait(lambda: not output.problem())
+    name = 'arm/follow_joint_trajectory'
+    output = make_output(node, name, getattr(request, 'param', 0.0))
+    controller = Controller(ros.client, name)
+    ros.wait(lambda: not output.problem() and has_found_a_client(ros.client, name))
     yield output, controller
     controller.server.destroy()
 
@@ -323,7 +324,7 @@ def test_34_44_an_action_that_is_absent_goes_away_or_is_another_is_told_apart(
     output = make_output(node, 'arm/follow')
     server = ActionServer(ros.client, FollowJointTrajectory, 'arm/follow', lambda handle: None,
                           handle_accepted_callback=lambda handle: None)
-    ros.wait(lambda: not output.problem())
+    ros.wait(lambda: not output.problem() and has_found_a_client(ros.client, 'arm/follow'))
     output.begin(0.0, path())
     ros.wait(output.begun)
     server.destroy()

@@ -14,6 +14,15 @@ from support.ideal_robot import Actor
 from sysid_ros.nodes.conversions import to_nanoseconds
 
 
+def has_found_a_client(node, action) -> bool:
+    """Whether the server of an action on a node has found a client; an answer is lost before.
+
+    Client and server find one another by themselves, and a client may do so first. On a robot the
+    output says then that the action did not answer.
+    """
+    return node.count_clients(f'{action}/_action/send_goal') > 0
+
+
 class Controller:
     """A trajectory controller that answers as it is told.
 
