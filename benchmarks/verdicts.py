@@ -2,9 +2,9 @@
 
 Each fit takes the whole path: a settings file that names robot and recording alone, recordings as
 files, what is left open chosen by the data, a fit, a verdict by a second recording that is spoilt
-in the same way. *Wrong* is a
-model that may be committed and predicts the true torque of a clean fresh motion worse than the
-prior, in all or, by half, at a joint. Clean recordings tell how many good models are refused, and
+in the same way, or by the last part of the first (--holdout). *Wrong* is a model that may be
+committed and predicts the true torque of a clean fresh motion worse than the prior, in all or, by
+half, at a joint. Clean recordings tell how many good models are refused, and
 how many good sensors accused. Counted are, too, summaries that do not say what no recording shows,
 and terms of still robots beyond their bounds, which an export refuses.
 
@@ -25,7 +25,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Container
 from dataclasses import astuple, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 # One thread for each of the processes, before NumPy asks for it.
@@ -142,8 +142,13 @@ def with_load(robot: str, seed: int) -> Recorded:
     return made.recording(500 + seed, loaded=True)
 
 
-def fitted(case: tuple[str, str, int]) -> Outcome:
-    """Fit a robot's spoilt recordings and judge the model."""
+def fitted(case: tuple[str, str, int], holdout: float | None = None) -> Outcome:
+    """Fit a robot's spoilt recordings and judge the model.
+
+    Args:
+        case: Robot, fault and seed.
+        holdout: Last part of the recording to judge by in place of a second one.
+    """
     warnings.simplefilter('ignore')
     robot, fault, seed = case
     made, clean = plant(robot, seed)
@@ -164,7 +169,8 @@ def fitted(case: tuple[str, str, int]) -> Outcome:
                 for name in ('training', 'validation'))
             setup = FitSetup.of(training)
             prior = setup.model
-            study = Study.load(setup, validation=validation)
+            study = Study.load(
+                setup, validation=None if holdout else validation, holdout=holdout)
             judged = study.fit('entropic')
         except SysidError as error:
             return Outcome(robot, fault, seed, False, (np.nan, np.nan), (str(error),))
@@ -210,7 +216,9 @@ def _write(folder: Path, name: str, made: Plant, data: Recorded, load: bool) -> 
     (folder / f'{name}.yaml').write_text(yaml.safe_dump(settings))
 
 
-def tried(cases: list[tuple[str, str, int]], journal: Path | None) -> list[Outcome]:
+def tried(
+    cases: list[tuple[str, str, int]], journal: Path | None, holdout: float | None
+) -> list[Outcome]:
     """Outcomes of cases, in an order drawn by chance, so that any part of them is a sample."""
     random.Random(len(cases)).shuffle(cases)
     outcomes: dict[tuple[str, str, int], Outcome] = {}
@@ -221,7 +229,7 @@ def tried(cases: list[tuple[str, str, int]], journal: Path | None) -> list[Outco
                 robot, fault, seed, committable, tuple(error), tuple(said), *more)
     missing = [case for case in cases if case not in outcomes]
     with multiprocessing.get_context('spawn').Pool(2) as pool:
-        for one in pool.imap_unordered(fitted, missing):
+        for one in pool.imap_unordered(partial(fitted, holdout=holdout), missing):
             outcomes[one.robot, one.fault, one.seed] = one
             if journal is not None:
                 with journal.open('a') as file:
@@ -285,6 +293,8 @@ def main() -> None:
     parser.add_argument('--foreign', action='store_true', help=(
         'robots that no rule was made with, in place of the usual ones'))
     parser.add_argument('--faults', nargs='*', default=list(EVERY))
+    parser.add_argument('--holdout', type=float, help=(
+        'judge by the last part of the recording in place of a second one'))
     parser.add_argument('--every', type=int, default=5, help='of all cases, one in so many')
     parser.add_argument('--journal', type=Path, help=(
         'file of outcomes, one a line: what is in it is not fitted again, so that a long run may '
@@ -299,7 +309,7 @@ def main() -> None:
     cases = [
         (robot, fault, seed) for seed in range(asked.first, asked.first + asked.seeds)
         for robot in (FOREIGN if asked.foreign else asked.robots) for fault in asked.faults]
-    outcomes = tried(cases[::asked.every], asked.journal)
+    outcomes = tried(cases[::asked.every], asked.journal, asked.holdout)
     if asked.list:
         for one in outcomes:
             if one.wrong or one.crashed or (one.fault in CLEAN and not one.committable):

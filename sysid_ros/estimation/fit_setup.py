@@ -197,6 +197,7 @@ class FitSetup:
 def effort_findings_of(
     setups: Sequence[FitSetup], datasets: Sequence[Dataset],
     beside: tuple[Sequence[FitSetup], Sequence[Dataset]] = ((), ()),
+    rest: Sequence[Dataset] = (),
 ) -> tuple[tuple[EffortFinding, ...], ...]:
     """Findings on the efforts of recordings of one robot compared with the prior's torques.
 
@@ -205,6 +206,7 @@ def effort_findings_of(
         datasets: The recordings.
         beside: Settings and data of recordings to judge by; see
             :func:`~sysid_ros.recording.checks.effort.effort_findings_together`.
+        rest: What is left of each of the recordings, to judge by as well.
 
     Raises:
         RecordingError: Columns are those of other joints, or efforts have the wrong sign, in a
@@ -212,7 +214,9 @@ def effort_findings_of(
     """
     every = [*zip(setups, datasets, strict=True), *zip(*beside, strict=True)]
     recorded, count = [setup.recorded_efforts(data) for setup, data in every], len(setups)
-    found = effort_findings_together(recorded[:count], setups[0].model, recorded[count:])
+    kept = [one._replace(dataset=left) for one, left in zip(recorded[:count], rest, strict=False)]
+    found = effort_findings_together(
+        recorded[:count], setups[0].model, (*recorded[count:], *kept))[:len(every)]
     refusing = [setup.settings.processing.effort_check == 'refuse' for setup, _ in every]
     signs = []
     for (setup, data), those, refuses in zip(every, found, refusing, strict=True):

@@ -110,13 +110,16 @@ class Measurements:
             for part in self.parts))
 
     def effort_findings(
-        self, motions: Sequence[Dataset] | None = None, beside: Measurements | None = None
+        self, motions: Sequence[Dataset] | None = None, beside: Measurements | None = None,
+        stop: float = 1.0,
     ) -> tuple[tuple[EffortFinding, ...], ...]:
         """Findings on the efforts of each recording compared with the torques the prior predicts.
 
         Args:
             motions: The part of each recording to look at; all of it by default.
             beside: Recordings to judge by, whose efforts have their say.
+            stop: Where these parts end, as a fraction of the recording; efforts after it have their
+                say, too.
 
         Raises:
             RecordingError: An effort has the wrong sign, unless the settings only warn.
@@ -125,7 +128,8 @@ class Measurements:
         return effort_findings_of(
             [part.setup for part in self.parts],
             [part.dataset for part in self.parts] if motions is None else motions,
-            ([part.setup for part in others], [part.dataset for part in others]))
+            ([part.setup for part in others], [part.dataset for part in others]),
+            [part.motion(stop, 1.0) for part in self.parts] if stop < 1.0 else ())
 
     @property
     def fingerprints(self) -> tuple[str, ...]:

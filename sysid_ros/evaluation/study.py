@@ -164,7 +164,7 @@ class Study:
         # Delays take as long as the efforts and rows, and need none of them.
         with Forked(lambda: delays_to_arrays(
                 delays_of(motion, measured.model) for motion in motions)) as parallel:
-            findings = measured.effort_findings(motions, other)
+            findings = measured.effort_findings(motions, other, end)
             training = measured.problem(0.0, end)
             held_out = _held_out(measured, other, holdout)
             delays = delays_from_arrays(parallel.result(), motions)

@@ -29,23 +29,13 @@ from sysid_ros.recording.checks.effort_reading import Reading, readings
 from sysid_ros.recording.checks.effort_scale import (
     NO_SCALES,
     EffortScales,
-    agree,
+    clock_seen_in,
     effort_scales_together,
 )
+from sysid_ros.recording.checks.single_effort import EXPLAINED, TOLD, judge_effort
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.low_pass import LowPass
 from sysid_ros.recording.units import torque_units_of
-
-# Scales tried, and those that are no reason for alarm: a wrong prior explains them.
-_SCALES = np.geomspace(1e-3, 1e3, 61)
-_PLAUSIBLE = (0.35, 3.0)
-
-# Cost, in squared standard deviations, by which another reading has to fit better.
-_DECISIVE = 20.0
-
-# Correlation with the prior's prediction, without friction, from which its scale is believed, and
-# from which it may be called wrong.
-_CORRELATED, _TOLD = 0.5, 0.85
 
 # Scales of joints within this factor of their median are one, and one so near a unit's is its; less
 # effort than torque, but more than this part of it, may as well be a current or left out gears.
@@ -53,21 +43,6 @@ _ALIKE, _LIKELY, _GEARED = 2.5, 1.3, 0.003
 
 # A joint that moves by more than this, in [rad] or [m], feels a torque that is no constant.
 _MOVES = 0.05
-
-# Part of the torque that some reading has to explain, before any is believed.
-_EXPLAINED = 0.5
-
-# Part of the torque that the prior as it is has to explain, so that no sensor is accused.
-_BY_PRIOR = 0.75
-
-
-# The slow part of an effort is missing where it is less than this of the fast part, each in parts
-# of what the prior predicts; by so many standard deviations that the prior's own make, which are
-# those of a prior that is likely wrong; and where the fast part correlates so much.
-_MISSING, _SURE, _SEEN = 0.75, 1.3, 0.8
-
-# A joint carries weight where that is this part of its torque.
-_CARRIES = 0.3
 
 
 class RecordedEfforts(NamedTuple):
@@ -120,7 +95,8 @@ def effort_findings_together(
         recordings: The recordings.
         model: Torque model with the prior.
         beside: Further recordings by the same sensors, to judge by: no joint's effort is of another
-            scale where one of them shows that it is not. Of their own scales nothing is said.
+            scale, and no recording of another clock, where one of them shows that it is not. Of
+            their own scales nothing is said.
 
     Returns:
         The findings of each recording, then those of each one beside.
@@ -141,12 +117,42 @@ def effort_findings_together(
         {name: own for name, own in plain.items() if name in those}
         for plain, those in zip(whole, usable, strict=True)]
     count = len(recordings)
-    scales = effort_scales_together(compared[:count], compared[count:])
+    scales = [
+        _with_seen_clock(told, one, model, (joints - told.odd.keys(), compared[count:]))
+        for told, one, joints in zip(
+            effort_scales_together(compared[:count], compared[count:]), recordings, usable[:count],
+            strict=True)]
     unsaid = [NO_SCALES] * len(beside)
     return tuple(
         (*_with_one_current(list(_with_scales(findings, told)), plain), *shared)
         for (findings, shared), told, plain in zip(
             in_units, (*scales, *unsaid), whole, strict=True))
+
+
+def _with_seen_clock(
+    told: EffortScales, recorded: RecordedEfforts, model: TorqueModel,
+    by: tuple[Collection[str], Sequence[Mapping[str, Reading]]],
+) -> EffortScales:
+    """Scales, without a clock that a half of the recording, or one beside it, does not show.
+
+    Args:
+        told: Scales of the recording.
+        recorded: The recording.
+        model: Torque model with the prior.
+        by: Joints that tell, and efforts beside the prior's torques of recordings beside.
+    """
+    if not told.clock_off:
+        return told
+    joints, beside = by
+    halves = [
+        {name: own[0] for name, own in _read(
+            recorded._replace(dataset=recorded.dataset.subset(*part)), model).items() if own}
+        for part in ((0.0, 0.5), (0.5, 1.0))]
+    shown = [
+        {name: one for name, one in those.items() if name in joints}
+        for those in (*halves, *beside)]
+    seen = clock_seen_in(shown, told.inertial)
+    return told if seen else replace(told, inertial_deviation=np.inf)
 
 
 def _read(recorded: RecordedEfforts, model: TorqueModel) -> dict[str, list[Reading]]:
@@ -166,7 +172,7 @@ def _judged(
     """Findings on each effort by itself."""
     moving = np.ptp(recorded.dataset.q, axis=0) > _MOVES
     findings = [
-        _judge(name, own, recorded.ratios.get(name), bool(moves))
+        judge_effort(name, own, recorded.ratios.get(name), bool(moves))
         if own or not moves or name in recorded.unpowered
         else EffortFinding(name, EffortKind.CONSTANT, 1.0, 0.0, 0.0)
         for (name, own), moves in zip(read.items(), moving, strict=True)]
@@ -189,8 +195,8 @@ def _without_kicks(
     smooth = {} if fitted is None else _read(recorded._replace(dataset=fitted), model)
     for one in findings:
         if one.kind is EffortKind.UNRELATED and smooth.get(one.joint):
-            again = _judge(one.joint, smooth[one.joint], recorded.ratios.get(one.joint), True)
-            yield again if again.explained >= _EXPLAINED else one
+            again = judge_effort(one.joint, smooth[one.joint], recorded.ratios.get(one.joint), True)
+            yield again if again.explained >= EXPLAINED else one
         else:
             yield one
 
@@ -217,81 +223,6 @@ def _fitted_efforts(recorded: RecordedEfforts) -> Dataset | None:
     return replace(dataset, tau=tau)
 
 
-def _judge(
-    name: str, readings: list[Reading], ratio: float | None, moves: bool
-) -> EffortFinding:
-    if not readings:
-        return EffortFinding(name, EffortKind.UNKNOWN, 1.0, 0.0, 0.0)
-    scales = np.concatenate([-_SCALES[::-1], _SCALES])
-    costs = np.array([[reading.cost(float(scale)) for scale in scales] for reading in readings])
-    # Friction opposes motion: it tells the sign even where the prior tells nothing.
-    wrong = costs[:, scales > 0].min() - costs[:, scales < 0].min() > _DECISIVE
-    sign = -1.0 if wrong else 1.0
-    costs[:, sign * scales < 0] = np.inf
-    which, at = divmod(int(np.argmin(costs)), len(scales))
-    # Without a load of gravity both readings are one: the simple one holds.
-    if which == 1 and costs[0].min() - costs[1, at] < _DECISIVE:
-        which, at = 0, int(np.argmin(costs[0]))
-    size = np.abs(scales)
-    plausible = np.where((size >= _PLAUSIBLE[0]) & (size <= _PLAUSIBLE[1]), costs[0], np.inf)
-    believed = sign * readings[which].correlation > _CORRELATED
-    odd = plausible.min() - costs[which, at] > _DECISIVE
-    if not (odd and believed):
-        which, at = 0, int(np.argmin(plausible))
-    scale = float(scales[at])
-    explained, correlation = readings[which].predicted(scale)
-    kind = _kind(scale, bool(which), ratio)
-    if (odd and not believed and not wrong) or _contradicted(
-            kind, scale, readings[which], readings[0], float(scales[int(np.argmin(plausible))])):
-        kind = EffortKind.UNKNOWN
-    # Nothing explains white noise: where there is much of it, less can be explained.
-    elif explained < _EXPLAINED * (1.0 - readings[0].noise_part):
-        # A joint that stands still may feel nothing but noise.
-        kind = EffortKind.UNRELATED if moves else EffortKind.UNKNOWN
-    if kind.usable and _lacks_slow_part(readings[0]):
-        kind = EffortKind.FILTERED
-    return EffortFinding(name, kind, scale, explained, correlation)
-
-
-def _lacks_slow_part(plain: Reading) -> bool:
-    """Whether an effort follows the prior's fast torques, but not its slow ones."""
-    slow, fast = plain.slow, plain.fast
-    # Without weight, what is slow is friction's.
-    if plain.weight < _CARRIES:
-        return False
-    if not (fast.correlation > _SEEN and fast.slope > 0.0):
-        return False
-    missing = 1.0 - slow.slope / fast.slope
-    return missing > max(1.0 - _MISSING, _SURE * float(np.hypot(slow.doubt, fast.doubt)))
-
-
-def _contradicted(
-    kind: EffortKind, scale: float, read: Reading, plain: Reading, plausible: float
-) -> bool:
-    """Whether the prior speaks against an accusation: by itself, or with likely deviations.
-
-    Args:
-        kind: What the effort is taken for.
-        scale: At which scale.
-        read: How it is read then.
-        plain: The effort with gravity.
-        plausible: The best scale that is no reason for alarm.
-    """
-    if kind.usable:
-        return False
-    if plain.by_prior > _BY_PRIOR:
-        return True
-    if scale < 0.0:
-        return plain.correlation > _CORRELATED
-    # A wrong prior explains it as well.
-    if plain.deviance(plausible) < read.deviance(scale) + _DECISIVE:
-        return True
-    if kind is not EffortKind.SCALED:
-        return False
-    return plain.correlation < _TOLD or not agree(
-        float(np.log(max(plain.slope, 1e-9))), float(np.log(scale)))
-
-
 def _in_one_unit(
     findings: Sequence[EffortFinding], whole: Mapping[str, Reading]
 ) -> tuple[list[EffortFinding], list[EffortFinding]]:
@@ -304,7 +235,7 @@ def _in_one_unit(
     scaled = [one for one in findings if one.kind is EffortKind.SCALED]
     if len(scaled) < 2 or any(not one.kind.usable for one in findings if one not in scaled):
         return list(findings), []
-    sizes = [one.slope for one in whole.values() if one.correlation > _TOLD]
+    sizes = [one.slope for one in whole.values() if one.correlation > TOLD]
     scale = float(np.median(sizes))
     units = torque_units_of(scale, _LIKELY)
     if not units or not _alike(sizes) or _GEARED < scale < 1.0:
@@ -330,7 +261,7 @@ def _with_one_current(
     scaled = [one for one in findings if one.kind is EffortKind.SCALED and one.scale > 0.0]
     every = [one for one in findings
              if one.joint == TOGETHER and one.kind is EffortKind.INCONSISTENT]
-    sizes = _alike([own.slope for own in whole.values() if own.correlation > _TOLD])
+    sizes = _alike([own.slope for own in whole.values() if own.correlation > TOLD])
     others = [one for one in findings if one not in scaled and one.joint != TOGETHER]
     if len(scaled) + len(every) < 2 or not scaled or not sizes or not all(
             one.kind.usable for one in others) or not _alike([*sizes, *(
@@ -380,13 +311,3 @@ def _with_scales(
             f'Check unit and rate of the stamps (recording.time; a clock {scales.clock:.3g} times '
             'as fast would explain it), and the units of the positions; if the inertias of the '
             'description are wrong instead, set processing.effort_check to warn')
-
-
-def _kind(scale: float, without_gravity: bool, ratio: float | None) -> EffortKind:
-    if without_gravity:
-        return EffortKind.GRAVITY_COMPENSATED
-    if _PLAUSIBLE[0] <= abs(scale) <= _PLAUSIBLE[1]:
-        return EffortKind.JOINT_TORQUE if scale > 0 else EffortKind.WRONG_SIGN
-    if ratio is not None and _PLAUSIBLE[0] <= abs(scale * ratio) <= _PLAUSIBLE[1]:
-        return EffortKind.MOTOR_SIDE
-    return EffortKind.SCALED

@@ -204,6 +204,22 @@ def _seen_in(
     return True
 
 
+def clock_seen_in(recordings: Sequence[Mapping[str, Reading]], inertial: float) -> bool:
+    """Whether each recording shows that weights and accelerations are of two clocks, as another.
+
+    Friction that no model has is of one motion, and may look like a clock there. Where the prior
+    says of no joint what its torque is, a recording says nothing of it.
+
+    Args:
+        recordings: Each joint's effort beside the torque of the prior, for each recording.
+        inertial: Logarithm of how much larger the efforts that accelerate the links are, by the
+            other one.
+    """
+    return all(
+        agree(_inertial_ratio(list(found.values()))[0], inertial)
+        for found in map(_telling, recordings) if found)
+
+
 def _telling(joints: Mapping[str, Reading]) -> dict[str, Reading]:
     """Joints of which the prior says what the torque is."""
     clear = [one.slope for one in joints.values() if one.correlation > _TOLD]

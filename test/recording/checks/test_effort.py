@@ -8,12 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sysid_ros.recording.checks.effort import (
-    RecordedEfforts,
-    _contradicted,
-    effort_findings_together,
-)
+from sysid_ros.recording.checks.effort import RecordedEfforts, effort_findings_together
 from sysid_ros.recording.checks.effort_finding import EffortKind
+from sysid_ros.recording.checks.single_effort import _contradicted
 from sysid_ros.recording.processing.low_pass import LowPass
 
 

@@ -10,6 +10,8 @@ import pytest
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.checks.effort import RecordedEfforts, effort_findings_together
 from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_reading import readings as effort_readings
+from sysid_ros.recording.checks.effort_scale import effort_scales
 from sysid_ros.recording.checks.effort_signs import RecordedSigns, require_right_signs
 
 SEEDS = range(6)
@@ -106,3 +108,42 @@ def test_a_scale_that_a_recording_beside_does_not_show_is_not_said(simulated_arm
         # Where both show it, it is said of the one that is judged, and of the other nothing.
         assert said[0.6][0] == alone[0]
         assert all(one.kind.usable for one in said[0.6][1])
+
+
+def accused_clock(arm, parts, beside=()):
+    """Whether recordings are said to be on another clock; each is given with its clock."""
+    recorded = [RecordedEfforts(on_clocks(arm, *one)) for one in (parts, *beside)]
+    found = effort_findings_together(recorded[:1], arm.model, recorded[1:])
+    assert all(one.kind is not EffortKind.OTHER_CLOCK for those in found[1:] for one in those)
+    return any(one.kind is EffortKind.OTHER_CLOCK for one in found[0])
+
+
+def on_clocks(arm, *clocks):
+    """A recording in equal parts, each on a clock of its own."""
+    data = arm.dataset(60.0)
+    clock = np.repeat(clocks, len(data) // len(clocks))[:, None]
+    return replace(
+        data.subset(0.0, len(clock) / len(data)), v=data.v[:len(clock)] / clock,
+        a=data.a[:len(clock)] / clock**2)
+
+
+def test_a_clock_that_half_of_a_recording_does_not_show_is_none(simulated_arm):
+    suggested = 0
+    for seed in SEEDS:
+        arm = simulated_arm(seed)
+        assert accused_clock(arm, (0.7, 0.7))
+        assert not accused_clock(arm, (0.55, 1.0))
+        whole = on_clocks(arm, 0.55, 1.0)
+        readings = {
+            name: own[0] for name, own in zip(
+                arm.joint_names, effort_readings(whole, arm.model), strict=True)}
+        suggested += effort_scales(readings).clock_off
+    # Taken together, the two halves look like a clock.
+    assert suggested >= len(SEEDS) // 2
+
+
+def test_a_clock_that_a_recording_beside_does_not_show_is_none(simulated_arm):
+    for seed in SEEDS:
+        arm = simulated_arm(seed)
+        assert accused_clock(arm, (0.7,), [(0.7,)])
+        assert not accused_clock(arm, (0.7,), [(1.0,)])
