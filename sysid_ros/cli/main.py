@@ -202,7 +202,15 @@ def _require_known(options: argparse.Namespace, unknown: Sequence[str]) -> None:
             allowed=', '.join(known),
             fix=f'Put it behind the verb: sysid {options.verb} … {unknown[0]}'
             if unknown[0] in known
-            else did_you_mean(unknown[0], known) or f'See sysid {options.verb} --help')
+            else _meant(unknown[0], known) or f'See sysid {options.verb} --help')
+
+
+def _meant(argument: str, known: Sequence[str]) -> str | None:
+    """The ``fix`` for an argument that there is not; a single letter stands for what begins so."""
+    if re.fullmatch(r'-\w', argument):
+        known = [name for name in known if name.startswith(f'-{argument}')]
+        return f'Did you mean {" or ".join(map(repr, known))}' if known else None
+    return did_you_mean(argument, known)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -136,6 +136,8 @@ WORDS = [
      'Put the verb before it, as sysid fit first.yaml.'),
     ((*FIT, '--estimater', 'ols'), 'fit has no such argument (found --estimater ols; allowed ',
      "Did you mean '--estimator'."),
+    ((*FIT, '-s', 'first.yaml'), 'fit has no such argument (found -s first.yaml; allowed ',
+     "Did you mean '--settings'."),
     (('fit', 'first.yaml', '--estimator', 'entropc', '--holdout', '0.3'),
      "there is no such estimator (found 'entropc'", "Did you mean 'entropic'."),
     (('fit', 'first.yaml', '-q', '--holdout', '30'), 'is not a part of the recording (found 30.0',
