@@ -32,9 +32,8 @@ _SETTLES = 0.5
 _NARROWEST = 2.0
 # Friction at low speed acts on this part of the samples in motion, at least.
 _SLOW = 0.02
-# What decays, as a Gaussian, over this part of the slowest speed that is fitted is not seen there.
-_DECAYED = 0.5
-# A sign that is smoothed over this part of it is settled there, to a part in a thousand.
+# A sign that is smoothed over this part of the slowest speed that is fitted is settled there, to a
+# part in a thousand.
 _SIGN_SETTLED = 0.25
 # Directions of the columns below this part of the largest carry rounding only.
 _RANK_TOLERANCE = 1e-9
@@ -122,8 +121,8 @@ def _ranges(problem: RegressionProblem) -> dict[str, tuple[float, float]]:
 
     A velocity beyond half of the fastest motion is not seen to settle: its friction would be
     told apart from other friction by extrapolation only. Friction that decays before nearly all
-    of the motion could have any size, and so could friction that has decayed at the slowest rows
-    that are fitted. How a sign changes where rows are left out is not told by others: a curve that
+    of the motion could have any size, and so could friction that has decayed to less than 1/e at
+    the slowest rows that are fitted. How a sign changes where rows are left out is not told by others: a curve that
     they ask for, of which the beginning alone is seen, would take nearly all dry friction away at
     low speed.
     """
@@ -147,8 +146,8 @@ def _ranges(problem: RegressionProblem) -> dict[str, tuple[float, float]]:
             if field == 'stribeck_velocity':
                 moving = speeds[owner][speeds[owner] > lower]
                 slow = float(np.quantile(moving, _SLOW)) if len(moving) else lower
-                seen = _DECAYED * slowest.get(owner, 0.0)
-                lower = min(max(lower, slow, seen), upper / _NARROWEST)
+                lower = min(
+                    max(lower, slow, slowest.get(owner, 0.0)), upper / _NARROWEST)
             ranges[name] = (lower, upper)
     return ranges
 
