@@ -207,6 +207,24 @@ def test_a_joint_breaks_away_at_coulomb_and_stribeck_friction_together():
     assert v[0, 0] - before[0, 0] == pytest.approx(1.1, rel=1e-3)
 
 
+@pytest.mark.parametrize('velocity', [0.002, 0.005, 0.05])
+def test_friction_that_falls_within_a_step_accelerates_and_turns_no_force_around(velocity):
+    # Of 8 N, 6 are gone a little above rest: the slope over a step is far more than the mass.
+    law = (CoulombFriction(smoothing=0.001), StribeckFriction())
+    dynamics = block(
+        *law, coulomb_friction=2.0, stribeck_friction=6.0, stribeck_velocity=velocity)
+    start, force = 0.5 * velocity, 8.5
+    q, v = run(dynamics, np.zeros((1, 1)), np.full((1, 1), start), np.full((1, 1), force), 0.5, 5e-3)
+
+    def motion(_, state):
+        friction = 2.0 + 6.0 * np.exp(-(state[1] / velocity) ** 2)
+        return [state[1], (force - friction) / 2.0]
+
+    exact = solve_ivp(motion, (0.0, 0.5), [0.0, start], rtol=1e-10, atol=1e-12).y[:, -1]
+    assert v[0, 0] == pytest.approx(exact[1], rel=0.02)
+    assert q[0, 0] == pytest.approx(exact[0], rel=0.02)
+
+
 def test_friction_of_an_axis_holds_the_axis_alone():
     robot = RobotModel.from_urdf(simulated.arm_urdf())
     axis = (('both', (('elbow', 1.0), ('wrist', 1.0))),)
