@@ -22,14 +22,14 @@ from scipy.optimize import OptimizeResult, minimize, minimize_scalar
 
 from sysid_ros.recording.checks.effort_reading import Reading
 
-# A scale is off when it differs by this factor, and by so many standard deviations.
-_FACTOR, _SIGMAS = 1.3, 3.0
+# A scale is off when it differs by this factor, and by so many standard deviations; that of the
+# joint that is the furthest from all others, of which one always is, by the last number of them.
+_FACTOR, _SIGMAS, _WORST_SIGMAS = 1.3, 3.0, 4.5
 # Scales are looked for up to this factor either way.
 _RANGE = 1e2
-# A joint's effort must correlate so much with the prior's rigid-body torque to take part, and so
-# much to be accused: elsewhere the prior hardly says what the torque is, and the last number of
-# standard deviations is asked for.
-_CORRELATED, _TOLD, _BEYOND_DOUBT = 0.5, 0.85, 4.5
+# A joint's effort must correlate so much with the prior's rigid-body torque to take part, and one
+# so much for a scale of all: elsewhere the prior hardly says what the torque is.
+_CORRELATED, _TOLD = 0.5, 0.85
 # Where the prior explains less than this of an effort, it stands for far larger torques, of which
 # nearly nothing is left in truth: that, too, says little. Where efforts correlate, it does so where
 # the effort is less than this of what that of other joints is, in parts of the prediction.
@@ -119,10 +119,8 @@ def effort_scales_together(
         apart, offset, deviation = worst
         seen = float(np.median(plain[apart])) - float(np.median(plain[~apart]))
         taken = [name for name, out in zip(names, apart, strict=True) if out]
-        told = agree(seen, offset) and (
-            max(found[name].correlation for name in taken) > _TOLD
-            or abs(offset) > _BEYOND_DOUBT * deviation)
-        if not (told and _is_off(offset, deviation) and _seen_in(beside, taken, offset)):
+        told = agree(seen, offset) and _seen_in(beside, taken, offset)
+        if not (told and _is_off(offset, deviation, _WORST_SIGMAS)):
             break
         odd |= dict.fromkeys(taken, offset)
         # The covariance of the rest: what is taken out is free.
@@ -275,8 +273,8 @@ def agree(plain: float, fitted: float) -> bool:
     return plain * np.sign(fitted) > 0.5 * abs(fitted)
 
 
-def _is_off(logarithm: float, deviation: float) -> bool:
-    return abs(logarithm) > max(np.log(_FACTOR), _SIGMAS * deviation)
+def _is_off(logarithm: float, deviation: float, sigmas: float = _SIGMAS) -> bool:
+    return abs(logarithm) > max(np.log(_FACTOR), sigmas * deviation)
 
 
 def _apart(
