@@ -202,15 +202,15 @@ def _require_known(options: argparse.Namespace, unknown: Sequence[str]) -> None:
             allowed=', '.join(known),
             fix=f'Put it behind the verb: sysid {options.verb} … {unknown[0]}'
             if unknown[0] in known
-            else _meant(unknown[0], known) or f'See sysid {options.verb} --help')
+            else did_you_mean(_in_full(unknown[0], known), known)
+            or f'See sysid {options.verb} --help')
 
 
-def _meant(argument: str, known: Sequence[str]) -> str | None:
-    """The ``fix`` for an argument that there is not; a single letter stands for what begins so."""
+def _in_full(argument: str, known: Sequence[str]) -> str:
+    """The first known option that begins with the letter of a short one; others as they are."""
     if re.fullmatch(r'-\w', argument):
-        known = [name for name in known if name.startswith(f'-{argument}')]
-        return f'Did you mean {" or ".join(map(repr, known))}' if known else None
-    return did_you_mean(argument, known)
+        return next((name for name in known if name.startswith(f'-{argument}')), argument)
+    return argument
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -122,9 +122,9 @@ def _ranges(problem: RegressionProblem) -> dict[str, tuple[float, float]]:
     A velocity beyond half of the fastest motion is not seen to settle: its friction would be
     told apart from other friction by extrapolation only. Friction that decays before nearly all
     of the motion could have any size, and so could friction that has decayed to less than 1/e at
-    the slowest rows that are fitted. How a sign changes where rows are left out is not told by others: a curve that
-    they ask for, of which the beginning alone is seen, would take nearly all dry friction away at
-    low speed.
+    the slowest rows that are fitted. How a sign changes where rows are left out is not told by
+    others: a curve that they ask for, of which the beginning alone is seen, would take nearly all
+    dry friction away at low speed.
     """
     parameters, robot = problem.parameters, problem.model.robot
     data = _source(problem).dataset

@@ -214,7 +214,8 @@ def test_friction_that_falls_within_a_step_accelerates_and_turns_no_force_around
     dynamics = block(
         *law, coulomb_friction=2.0, stribeck_friction=6.0, stribeck_velocity=velocity)
     start, force = 0.5 * velocity, 8.5
-    q, v = run(dynamics, np.zeros((1, 1)), np.full((1, 1), start), np.full((1, 1), force), 0.5, 5e-3)
+    q, v = run(
+        dynamics, *(np.full((1, 1), value) for value in (0.0, start, force)), 0.5, 5e-3)
 
     def motion(_, state):
         friction = 2.0 + 6.0 * np.exp(-(state[1] / velocity) ** 2)
