@@ -40,12 +40,15 @@ def is_constant(prediction: TorquePrediction) -> bool:
 def worst_joint(prediction: TorquePrediction) -> int | None:
     """Index of the joint with the largest relative error; None where no joint has one.
 
-    Joints with next to no torque, whose error is that of the sensor, are left out.
+    Joints with next to no torque, whose error is that of the sensor, are left out, but for those
+    that the prior predicts better: the sensor is the same there.
     """
     errors = np.array(prediction.candidate.relative_per_joint, dtype=float)
     with np.errstate(divide='ignore', invalid='ignore'):
         torque = np.asarray(prediction.candidate.rms_per_joint, dtype=float) / errors
-    errors[~(torque >= _CARRIES * torque[np.isfinite(torque)].max(initial=0.0))] = np.nan
+    carries = torque >= _CARRIES * torque[np.isfinite(torque)].max(initial=0.0)
+    worse = errors > (1.0 + _ALIKE) * np.asarray(prediction.prior.relative_per_joint, dtype=float)
+    errors[~(carries | worse)] = np.nan
     return int(np.nanargmax(errors)) if np.isfinite(errors).any() else None
 
 

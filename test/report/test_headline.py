@@ -37,6 +37,13 @@ def test_three_sentences_say_gain_worst_joint_and_what_the_data_told():
     assert f'Of {len(estimate.parameters)} parameters' in third
 
 
+def test_a_joint_with_next_to_no_torque_is_the_worst_where_the_description_is_better():
+    estimate = Estimate.load(finished_run() / 'estimate.json')
+    for prior, worst in ((0.9, 'joint_1: 170 % off, 90 %'), (2.0, 'joint_0: 30 % off')):
+        light = prediction([0.3, 1.7], [50.0, 0.1], [1.0, prior])
+        assert worst in headline({'held-out': light}, estimate)[1]
+
+
 def test_a_model_that_is_worse_than_the_description_is_said_to_be():
     worse = prediction([0.5], [1.0], overall=0.6, prior_overall=0.3)
     estimate = Estimate.load(finished_run() / 'estimate.json')
