@@ -22,9 +22,6 @@ from sysid_ros.recording.checks.effort_statements import effort_statements
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.recording.processing.torque_delays import TorqueDelays
 
-# A delay of the torques is one of the driver where this part of the joints that tell agree on it,
-# to this part of it or so many samples, and gain at least this part of their error by its removal.
-_AGREE, _ALIKE, _ALIKE_SAMPLES, _GAIN = 0.5, 0.25, 0.5, 0.1
 # A torque that is held, or taken in turn with the position, is up to one sample away from its
 # stamp, by chance in each recording: no driver's delay, up to so many seconds.
 _HELD_SAMPLES, _HELD = 1.0, 0.008
@@ -169,17 +166,11 @@ def _delays(delays: Sequence[TorqueDelays]) -> Iterator[Objection]:
 
 def _late(found: TorqueDelays) -> tuple[str, str] | None:
     """How late torques arrive in words, and the setting; None where that is no driver's doing."""
-    telling = found.known & (found.gain >= _GAIN)
-    if not telling.any():
-        return None
-    middle = float(np.median(found.seconds[telling]))
-    if abs(middle) <= min(_HELD_SAMPLES / found.rate, _HELD):
-        return None
-    near = np.abs(found.seconds - middle) <= max(_ALIKE * abs(middle), _ALIKE_SAMPLES / found.rate)
-    if (telling & near & found.significant).sum() <= _AGREE * found.known.sum():
+    shared = found.shared
+    if shared is None or abs(shared) <= min(_HELD_SAMPLES / found.rate, _HELD):
         return None
     return (
-        f'{1e3 * abs(middle):.3g} ms {"later" if middle > 0.0 else "earlier"}',
+        f'{1e3 * abs(shared):.3g} ms {"later" if shared > 0.0 else "earlier"}',
         ', '.join(f'{name}: {seconds:g}' for name, seconds in found.setting().items()))
 
 

@@ -24,7 +24,8 @@ def choose_delays(
     """Recordings whose torques are moved back, where that is beyond doubt and helps.
 
     Delays are found without the model, joint by joint, where friction that lags looks like one.
-    So they are judged inside the model: none, the same for all joints, and each joint's own.
+    So they are judged inside the model: none, the same for all joints where most agree on one, and
+    each joint's own.
 
     Args:
         measured: The recordings.
@@ -44,8 +45,9 @@ def choose_delays(
     own = found.setting()
     if not own:
         return None, ()
-    tried: list[tuple[str, Mapping[str, float]]] = [
-        ('none', {}), ('one for all joints', _common(found)), ('one for each joint', own)]
+    tried: list[tuple[str, Mapping[str, float]]] = [('none', {}), ('one for each joint', own)]
+    if found.shared is not None:
+        tried.insert(1, ('one for all joints', _common(found)))
     moved = [measured, *(_moved(measured, delays) for _, delays in tried[1:])]
 
     def errors(name: str, each: Measurements) -> CandidateErrors:

@@ -11,7 +11,7 @@ import yaml
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.evaluation import term_choice
+from sysid_ros.evaluation import delay_choice, term_choice
 from sysid_ros.evaluation.study import Study
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.recording.recording import Channel
@@ -155,6 +155,24 @@ def test_late_torques_are_moved_back(arm, tmp_path):
     assert list(delays) == list(arm.joint_names)
     np.testing.assert_allclose(list(delays.values()), 0.03, atol=0.002)
     assert found.fit('entropic').verdict.committable
+
+
+def test_a_joint_that_lags_alone_moves_no_other(arm, tmp_path, monkeypatch):
+    names, late = [], np.zeros(len(arm.joint_names))
+    late[0] = 0.03
+    recording = arm.recording(20.0, RATE, bits=17, delays=late)
+    plain = delay_choice.candidate_errors
+
+    def errors(name, *rest):
+        names.append(name)
+        return plain(name, *rest)
+
+    monkeypatch.setattr(delay_choice, 'candidate_errors', errors)
+    monkeypatch.setattr(
+        delay_choice, 'errors_side_by_side', lambda attempts: [each() for each in attempts])
+    found = study(written(tmp_path, 'first', arm, recording), holdout=0.25)
+    assert names == ['none', 'one for each joint']
+    assert list(chosen(found)['processing.torque_delay']) == [arm.joint_names[0]]
 
 
 def test_drive_inertia_and_springs_are_found_where_they_are(arm, tmp_path, monkeypatch):

@@ -205,6 +205,12 @@ def test_torques_that_all_arrive_late_are_the_reason_with_the_line_to_paste(esti
     assert 'processing: {torque_delay: {joint_0: 0.02, joint_1: 0.021,' in verdict.next_step
 
 
+def test_a_delay_of_few_joints_is_not_shared():
+    assert delays([0.02, 0.021, 0.0195], [0.5, 0.4, 0.3]).shared == pytest.approx(0.02)
+    assert delays([0.02, 0.0, 0.0], [0.5, 0.0, 0.0]).shared is None
+    assert delays([0.02, 0.01, -0.02], [0.5, 0.4, 0.3]).shared is None
+
+
 @pytest.mark.parametrize(('values', 'words'), [
     ({'torque_frozen': 0.5}, 'elbow (50 %)'), ({'torque_step': 1.0}, 'elbow (1 of 2 RMS)')])
 def test_efforts_that_say_little_are_a_reason(estimate, prediction, values, words):

@@ -13,6 +13,9 @@ _SIGNIFICANT, _NOTABLE, _WORTH = 3.0, 0.1, 0.02
 # Noise alone has a best lag, too, and a sharp one. Of the some eight lags that are independent of
 # each other the best has a likelihood ratio above this once in some three hundred times.
 _BEYOND_CHANCE = _SIGNIFICANT**2 + 4.0
+# A delay of the torques is one of the driver where this part of the joints that tell agree on it,
+# to this part of it or so many samples, and gain at least this part of their error by its removal.
+_AGREE, _ALIKE, _ALIKE_SAMPLES, _GAIN = 0.5, 0.25, 0.5, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,21 @@ class TorqueDelays:
         certain &= self.ratio > _BEYOND_CHANCE
         notable = (np.abs(self.samples) > _NOTABLE) & (self.gain > _WORTH)
         return self.known & certain & notable
+
+    @property
+    def shared(self) -> float | None:
+        """Delay in [s] that most joints agree on, as a driver makes it; None where there is none.
+
+        Friction of a joint or two lags by itself.
+        """
+        telling = self.known & (self.gain >= _GAIN)
+        if not telling.any():
+            return None
+        middle = float(np.median(self.seconds[telling]))
+        near = np.abs(self.seconds - middle) <= max(
+            _ALIKE * abs(middle), _ALIKE_SAMPLES / self.rate)
+        agreeing = (telling & near & self.significant).sum()
+        return middle if agreeing > _AGREE * self.known.sum() else None
 
     def setting(self) -> dict[str, float]:
         """Value of ``processing.torque_delay`` in [s]; empty when there is no delay."""
