@@ -68,6 +68,8 @@ class FitSettings(StrictSettings):
             result is judged by torques.
         fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards. Where left out,
             none, or all bodies where the robot has actuators: ``[]`` frees these, too.
+        prior: First guesses of joint terms by the parameter's name, which descriptions do not
+            tell, as the stiffness of a spring: ``{knee.stiffness: 0.6}``, in SI units.
         prior_strength: Weight of the prior in a consistent estimator; ``auto`` for
             cross-validation within the training data.
         fleet: Distribution of the fleet that the robot is expected to be of, as the prior of the
@@ -104,6 +106,7 @@ class FitSettings(StrictSettings):
     estimator: str = 'entropic'
     minimum_velocity: float | tuple[float, ...] = 0.0
     fixed: tuple[str, ...] | None = None
+    prior: dict[str, float] = {}
     prior_strength: Annotated[float, Field(gt=0.0)] | Literal['auto'] | None = None
     fleet: FleetPriorSettings | None = None
     strength_search: StrengthSearch = StrengthSearch()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
 from sysid_ros.estimation.motion import Motion
 from sysid_ros.estimation.plausible_terms import with_plausible_terms
@@ -161,13 +162,33 @@ class FitSetup:
 
         Raises:
             ConfigurationError: What is known does not fit the robot.
-            ParameterError: A pattern of those to fix matches none.
+            ParameterError: A pattern of those to fix matches none, or there is no parameter of a
+                first guess.
         """
-        known, fixed = self.settings.known.parameters(self.model), self.settings.fit.fixed
+        known, fixed = self._first_guesses(), self.settings.fit.fixed
         if fixed is None:
             fixed = known.bodies if actuated(self.model) else ()
             return known.fixed(*(f'{body}.{name}' for body in fixed for name in INERTIAL_FIELDS))
         return known.fixed(*fixed)
+
+    def _first_guesses(self) -> ParameterSet:
+        """Parameters before identification, joint terms by the settings where these say so."""
+        known, guesses = self.settings.known.parameters(self.model), self.settings.fit.prior
+        for name, value in guesses.items():
+            k = known.index(name)
+            if known.is_inertial(name):
+                raise ConfigurationError(
+                    'masses and inertias are those of the description', where='fit.prior',
+                    found=name, allowed='parameters of joint terms',
+                    fix='Change the description; a link that was weighed goes into known: {masses: '
+                    '{link: kg}}')
+            if not known.lower[k] <= value <= known.upper[k]:
+                raise ConfigurationError(
+                    'the first guess is not a value that the parameter may have',
+                    where=f'fit.prior.{name}', found=value,
+                    allowed=f'{known.lower[k]:g} to {known.upper[k]:g} {known.units[k]}')
+        known = known.with_values(guesses)
+        return replace(known, prior=known.values) if guesses else known
 
     def speeds(self, dataset: Dataset) -> np.ndarray:
         """How fast each joint is in each row of a data set, in [rad/s] or [m/s], ``(T', n)``."""

@@ -17,6 +17,7 @@ from sysid_ros.estimation.presets import filled_in
 from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.mechanics.configuration import RobotSettings, TermSettings, load_settings_file
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.checks.unpowered import with_unpowered
 from sysid_ros.recording.description import RecordingSettings
 from sysid_ros.recording.load import load_recording
 from sysid_ros.recording.processing.choice import filled_from
@@ -178,7 +179,15 @@ class Identification:
         Raises:
             RecordingError: It cannot be read.
         """
-        return load_recording(self.described, self.folder)
+        described, observed = self.described, self.settings.fit.trajectory.observed
+        # Joints without encoders may have no positions that a torque of zero could belong to.
+        hidden = () if observed is None else tuple(
+            name for name in described.unpowered if name not in observed)
+        found = load_recording(described.model_copy(update={
+            'unpowered': tuple(name for name in described.unpowered if name not in hidden)}),
+            self.folder)
+        return with_unpowered(
+            found, [name for name in hidden if found.channel_of('position', name)])
 
     def with_processing(self, processing: Processing) -> Identification:
         """The identification with other processing of the recording."""

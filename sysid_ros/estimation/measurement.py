@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.actuator_commands import with_actuator_torques
 from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.hidden_positions import hidden_joints, with_hidden_positions
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.recording.bag.long_bag import LongBag, is_long
@@ -25,12 +26,14 @@ class Measurement:
         recording: What was recorded; of a bag that does not fit into memory, one window.
         dataset: The same, aligned.
         bag: The bag that does not fit into memory; None for any other recording.
+        hidden: Joints whose positions are not measured but made up by the first guess.
     """
 
     setup: FitSetup
     recording: Recording
     dataset: Dataset
     bag: LongBag | None
+    hidden: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, setup: FitSetup) -> Measurement:
@@ -45,8 +48,11 @@ class Measurement:
         """
         described, folder = setup.identification.described, setup.identification.folder
         if not is_long(described, folder):
-            recording = with_actuator_torques(setup.identification.recording(), setup.model)
-            return cls(setup, recording, setup.align(recording), None)
+            recorded = setup.identification.recording()
+            recording = with_actuator_torques(
+                with_hidden_positions(recorded, setup), setup.model)
+            return cls(setup, recording, setup.align(recording), None,
+                       hidden_joints(setup, recorded))
         if actuated(setup.model) is not None:
             raise EstimationError(
                 'a bag with commands has to fit into memory', where=described.file or '',
@@ -61,6 +67,12 @@ class Measurement:
         units = setup.unit_warnings(recording)
         dataset = replace(dataset, warnings=(*dataset.warnings, looked_at, *units))
         return cls(setup, recording, dataset, bag)
+
+    @property
+    def recorded_names(self) -> tuple[str, ...]:
+        """Joints whose positions are measured."""
+        return tuple(
+            name for name in self.setup.model.robot.joint_names if name not in self.hidden)
 
     def with_processing(self, processing: Processing) -> Measurement:
         """The same recording, processed in another way.

@@ -98,6 +98,16 @@ class Measurements:
         """Whether commands of actuators were recorded in place of torques."""
         return actuated(self.model) is not None
 
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Joints whose positions are not measured in some recording."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.hidden))
+
+    @property
+    def judged_by_motion(self) -> bool:
+        """Whether torques along measured motion say nothing, as some of both is not measured."""
+        return self.commanded or bool(self.hidden)
+
     def with_terms(self, terms: TermSettings) -> Measurements:
         """The same recordings of the robot with other joint terms.
 
@@ -134,14 +144,14 @@ class Measurements:
     @property
     def fingerprints(self) -> tuple[str, ...]:
         """Fingerprints of the samples of all recordings, whatever their names and formats."""
-        names = self.model.robot.joint_names
         return tuple(dict.fromkeys(
-            digest for part in self.parts for digest in fingerprints(part.recording, names)))
+            digest for part in self.parts
+            for digest in fingerprints(part.recording, part.recorded_names)))
 
     def holds(self, known: Collection[str]) -> bool:
         """Whether a recording has samples of those with these fingerprints."""
-        names = self.model.robot.joint_names
-        return any(is_known(part.recording, names, known) for part in self.parts)
+        return any(
+            is_known(part.recording, part.recorded_names, known) for part in self.parts)
 
     def motion(self, start: float = 0.0, stop: float = 1.0) -> Dataset:
         """Aligned samples of the same part of each recording; see :meth:`Measurement.motion`.

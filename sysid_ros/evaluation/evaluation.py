@@ -71,7 +71,7 @@ class HeldOut:
         motions = [part.motion(start, stop) for part in both.parts]
         return cls(
             measured.problem(start, stop), Dataset.joined(motions),
-            OpenLoop(both.trajectory_problem(start, stop)) if both.commanded else None,
+            OpenLoop(both.trajectory_problem(start, stop)) if both.judged_by_motion else None,
             still_joints(motions, both.model))
 
 

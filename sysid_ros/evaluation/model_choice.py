@@ -115,8 +115,10 @@ def choose_model(
     settings = measured.setup.settings
     by_regression = (estimator or settings.fit.estimator) not in TRAJECTORY_ESTIMATORS
     choice = ModelChoice(measured)
-    if settings.automatic and measured.commanded:
-        return _dry_friction(choice, settings, stop, estimator)
+    if measured.judged_by_motion:
+        choice = choice if measured.commanded else _smooth_friction(choice, estimator)
+        return _dry_friction(
+            choice, settings, stop, estimator) if settings.automatic else choice
     if not by_regression:
         choice = _smooth_friction(choice, estimator)
         for step in (_stamps, _filters) if settings.automatic else ():
@@ -257,7 +259,7 @@ def _dry_friction(
     others = tuple(each for each in choice.choices if each.key not in again)
     return replace(
         _added(replace(choice, choices=others), found.measured, *found.choices),
-        values=found.values if measured.commanded else None)
+        values=found.values if measured.judged_by_motion else None)
 
 
 def _says_friction(settings: IdentificationSettings) -> bool:

@@ -1,8 +1,9 @@
 """Simulated motion under recorded commands: the candidate beside the prior, open loop.
 
-Where no torque was measured a model is judged by how the robot moves. Drives that hold positions
-keep errors from growing: whole segments are simulated from where they start. Under any other
-command errors grow with time whatever the model, and stretches of half a second start anew.
+Where no torque was measured, or not how all joints move, a model is judged by how the robot moves.
+Drives that hold positions keep errors from growing: whole segments are simulated from where they
+start. Under any other command errors grow with time whatever the model, and stretches of half a
+second start anew.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sysid_ros.estimation.trajectory.assessment import encoder_statistics
 from sysid_ros.estimation.trajectory.pieces import Piece, compare, cut
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.stable_step import stable_steps
-from sysid_ros.estimation.trajectory.starts import initial_states
+from sysid_ros.estimation.trajectory.starts import hidden_joints, initial_states
 from sysid_ros.evaluation.prediction import TorquePrediction
 from sysid_ros.evaluation.simulation import (
     HORIZON,
@@ -46,13 +47,12 @@ class MotionPrediction(TorquePrediction):
     signals: ClassVar[str] = 'commands'
     unit: ClassVar[str] = 'rad or m'
     heading: ClassVar[str] = (
-        'Errors of the motion simulated under the recorded commands, relative to the motion; RMS '
-        'in rad or m')
+        'Errors of the simulated motion, relative to the motion; RMS in rad or m')
 
 
 @dataclass(frozen=True, eq=False)
 class OpenLoop:
-    """Segments of a recording, simulated open loop under their commands.
+    """Segments of a recording, simulated open loop under their commands or torques.
 
     Attributes:
         problem: What was recorded; of its parameters the prior counts.
@@ -64,6 +64,21 @@ class OpenLoop:
     def states(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
         """Measured positions and velocities at the nodes of every segment, smoothed."""
         return initial_states(self.problem)
+
+    def states_at(self, values: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """The same by parameters, on which joints depend that nothing measures.
+
+        Args:
+            values: Of all parameters, shape ``(p,)``.
+        """
+        if self.seen.all():
+            return self.states
+        return initial_states(self.problem.with_values(values))
+
+    @cached_property
+    def seen(self) -> np.ndarray:
+        """Joints whose positions encoders tell, shape ``(n,)``."""
+        return ~hidden_joints(self.problem)
 
     @property
     def holds_positions(self) -> bool:
@@ -87,9 +102,9 @@ class OpenLoop:
         steps = stable_steps(at)
         simulator = Simulator(
             problem.model, np.zeros(0, dtype=int), False, steps.taken, steps.near_reversals)
+        states = self.states_at(values)
         starts = [
-            np.array([part[piece.first] for part in self.states[piece.segment]])
-            for piece in pieces]
+            np.array([part[piece.first] for part in states[piece.segment]]) for piece in pieces]
         return simulator.run(values, [
             piece.trajectory(start) for piece, start in zip(pieces, starts, strict=True)])
 
@@ -186,7 +201,7 @@ def simulate_commands(estimate: Estimate, loop: OpenLoop) -> Simulation:
     Raises:
         RecordingError: No segment is long enough.
     """
-    problem = loop.problem
+    problem, seen = loop.problem, loop.seen
     horizon = _HELD_HORIZON if loop.holds_positions else HORIZON
     longest = max(float(segment.t[-1] - segment.t[0]) for segment in problem.segments)
     pieces = loop.pieces(min(horizon, longest))
@@ -202,13 +217,14 @@ def simulate_commands(estimate: Estimate, loop: OpenLoop) -> Simulation:
     kept = np.unique(np.linspace(0, len(chosen) - 1, min(MOST_STRETCHES, len(chosen))).round())
     chosen = [chosen[int(k)] for k in kept]
     q, v = (
-        np.array([loop.states[piece.segment][part][piece.first:piece.first + shortest + 1]
+        np.array([loop.states[piece.segment][part][piece.first:piece.first + shortest + 1, seen]
                   for piece in chosen]) for part in range(2))
     errors = []
     for values in (values_of(estimate, problem), problem.parameters.prior):
         states = np.array([motion.states[:shortest + 1] for motion in loop.run(values, chosen)])
-        errors.append(SimulationErrors.of(states[:, :, 0], states[:, :, 1], q, v))
+        errors.append(SimulationErrors.of(states[:, :, 0, seen], states[:, :, 1, seen], q, v))
     return simulation_of(
         problem.model, np.arange(shortest + 1) * chosen[0].step,
         np.array([piece.begin for piece in chosen]), q, v, errors[0], errors[1],
-        source=str(problem.provenance.get('source', '')), under='the recorded commands')
+        source=str(problem.provenance.get('source', '')), seen=seen,
+        under='the measured torque' if problem.actuated is None else 'the recorded commands')

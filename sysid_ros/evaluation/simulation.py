@@ -196,7 +196,7 @@ def simulate(
 def simulation_of(
     model: TorqueModel, t: np.ndarray, starts: np.ndarray, q: np.ndarray, v: np.ndarray,
     candidate: SimulationErrors, prior: SimulationErrors, *, source: str,
-    under: str = 'the measured torque',
+    under: str = 'the measured torque', seen: np.ndarray | None = None,
 ) -> Simulation:
     """Simulated stretches beside what coasting makes of them.
 
@@ -210,13 +210,18 @@ def simulation_of(
         prior: Errors of the parameters before identification.
         source: Where the motion came from.
         under: What drove it, in words.
+        seen: Which of the model's joints these are, a mask of shape ``(m,)``; all by default.
     """
+    robot = model.robot
+    joints = [
+        joint for k, joint in enumerate(zip(robot.joint_names, robot.joint_types, strict=True))
+        if seen is None or seen[k]]
     # Every joint goes on with the velocity it has at the start.
     coasting = SimulationErrors.of(
         q[:, :1] + v[:, :1] * t[:, None], np.broadcast_to(v[:, :1], v.shape), q, v)
     return Simulation(
-        joint_names=model.robot.joint_names,
-        units=tuple('m' if kind == 'prismatic' else 'rad' for kind in model.robot.joint_types),
+        joint_names=tuple(name for name, _ in joints),
+        units=tuple('m' if kind == 'prismatic' else 'rad' for _, kind in joints),
         t=t, starts=starts, measured=q, candidate=candidate, prior=prior, coasting=coasting,
         moving=coasting.position > _STILL, source=source, under=under)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.actuator_commands import gain_warnings
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.estimator import (
@@ -53,7 +53,11 @@ from sysid_ros.evaluation.faster_motion import FASTER_MOTION
 from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.model_choice import ModelChoice, choose_model
 from sysid_ros.evaluation.motion_prediction import OpenLoop
-from sysid_ros.evaluation.study_checks import require_simulation, require_split
+from sysid_ros.evaluation.study_checks import (
+    require_regression,
+    require_simulation,
+    require_split,
+)
 from sysid_ros.evaluation.supported_links import supported_links
 from sysid_ros.mechanics.joint_terms.closest_friction import closest_frictions, frictions_to_json
 from sysid_ros.numerics.forked import Forked
@@ -83,7 +87,8 @@ class Study:
         fingerprints: What the fitted recordings are known again by.
         fitted_range: How far, how fast and under which load the fitted motion goes.
         holdout: Last part of each recording that is judged by, if it is that.
-        loop: What is simulated to judge by where commands were recorded in place of torques.
+        loop: What is simulated to judge by where commands were recorded in place of torques, or
+            positions of some joints were not.
     """
 
     setup: FitSetup
@@ -127,8 +132,7 @@ class Study:
                 found not to tell; its settings leave nothing to choose.
 
         Raises:
-            ConfigurationError: ``holdout`` or ``folds`` cannot be used, or a recording is given
-                twice, under whatever name.
+            ConfigurationError: ``holdout`` or ``folds`` cannot be used, or a file is given twice.
             EstimationError: No friction model could be fitted, or nothing drove the robot and the
                 estimator needs torques.
             RecordingError: A recording cannot be read, its efforts have the wrong sign, or
@@ -141,11 +145,8 @@ class Study:
         measured, end = Measurements.read(setup, others), 1.0 - (holdout or 0.0)
         if coarse is not None:
             return cls._of(ModelChoice(measured, coarse=coarse), validation, holdout, folds)
-        if not (by_states or measured.driven):
-            raise EstimationError(
-                'nothing drove the robot, and without torques regression finds nothing',
-                where=measured.dataset.source,
-                fix='Use an estimator of states and parameters, collocation or shooting')
+        if not by_states:
+            require_regression(measured)
         choice = choose_model(measured, end, estimator, handed_over)
         return cls._of(choice, validation, holdout, folds, by_states)
 
@@ -156,8 +157,8 @@ class Study:
     ) -> Study:
         """The study of recordings whose settings leave nothing open."""
         measured, end = choice.measured, 1.0 - (holdout or 0.0)
-        if measured.commanded:
-            return cls._commanded(choice, validation, holdout)
+        if measured.judged_by_motion:
+            return cls._by_motion(choice, validation, holdout)
         other = None if holdout is not None else _validation(choice, validation)
         # What was fitted is looked at: what comes after says nothing of it.
         motions = [part.motion(0.0, end) if holdout else part.dataset for part in measured.parts]
@@ -184,14 +185,14 @@ class Study:
         )
 
     @classmethod
-    def _commanded(
+    def _by_motion(
         cls, choice: ModelChoice, validation: Identification | None, holdout: float | None
     ) -> Study:
-        """The study of recordings that have commands in place of torques."""
+        """The study of recordings that lack torques, or positions of some joints."""
         measured, end = choice.measured, 1.0 - (holdout or 0.0)
         problem, rows = measured.trajectory_problem(stop=end), measured.problem(0.0, end)
         other = None if holdout is not None else _validation(choice, validation)
-        if other is not None and not other.commanded:
+        if other is not None and not other.judged_by_motion:
             other.effort_findings()
         problem = replace(problem, warnings=(*problem.warnings, *gain_warnings(rows)))
         loop = OpenLoop(problem)

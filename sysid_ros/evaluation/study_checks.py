@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sysid_ros.errors import ConfigurationError
+from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.mechanics.actuators.actuators import actuated
 
 
@@ -22,6 +23,27 @@ def require_simulation(setup: FitSetup, estimator: str | None) -> None:
             'the robot has actuators, whose torques nobody measured', where='fit.estimator',
             found=estimator or 'all estimators', allowed='shooting, which simulates them',
             fix='Say fit: {estimator: shooting}')
+
+
+def require_regression(measured: Measurements) -> None:
+    """Refuse recordings that regression finds nothing in.
+
+    Args:
+        measured: The recordings.
+
+    Raises:
+        EstimationError: Nothing drove the robot, or positions of a joint were not measured.
+    """
+    if measured.hidden:
+        raise EstimationError(
+            f'nothing measured how {", ".join(measured.hidden)} moved, and regression needs the '
+            'positions of all joints', where=measured.dataset.source,
+            fix='Use an estimator of states and parameters: fit: {estimator: shooting}')
+    if not measured.driven:
+        raise EstimationError(
+            'nothing drove the robot, and without torques regression finds nothing',
+            where=measured.dataset.source,
+            fix='Use an estimator of states and parameters, collocation or shooting')
 
 
 def require_split(holdout: float | None, folds: int, by_states: bool) -> None:

@@ -119,7 +119,7 @@ def check_recording(setup: FitSetup) -> RecordingCheck:
     measured = with_filters(Measurements.read(setup))
     part, = measured.parts
     findings: tuple[EffortFinding, ...] = ()
-    if measured.commanded:
+    if measured.judged_by_motion:
         # Refuses commands of other units, signs and joints, as a fit does.
         measured.trajectory_problem()
     else:

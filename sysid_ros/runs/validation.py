@@ -126,7 +126,7 @@ class _Evidence:
     @classmethod
     def of(cls, estimate: Estimate, measured: Measurement, held_out: HeldOut) -> _Evidence:
         """Errors of torque or of simulated motion, and what the signals look like."""
-        problem, robot = held_out.problem, measured.setup.model.robot
+        problem = held_out.problem
         efforts: tuple[EffortFinding, ...] = ()
         delays: TorqueDelays | None = None
         if held_out.loop is None:
@@ -135,7 +135,7 @@ class _Evidence:
         known = estimate.provenance.get(FINGERPRINTS, ())
         unseen = not (
             estimate.has_seen(str(problem.provenance['sha256']))
-            or is_known(measured.recording, robot.joint_names, known))
+            or is_known(measured.recording, measured.recorded_names, known))
         prediction = (
             predict(estimate, problem, held_out=unseen) if held_out.loop is None
             else predict_motion(estimate, held_out.loop, held_out=unseen))

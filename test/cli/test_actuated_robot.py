@@ -84,7 +84,7 @@ def test_it_is_judged_by_the_motion_that_it_simulates(run):
     # Judged by another recording, ten times nearer to it than by the description.
     assert unseen['relative_error'] < 0.1 * unseen['prior_relative_error']
     summary = (run / 'summary.txt').read_text()
-    assert 'Errors of the motion simulated under the recorded commands' in summary
+    assert 'Errors of the simulated motion' in summary
     assert 'open loop under the recorded commands' in summary
     assert any('No torque was measured' in remark for remark in verdict['remarks'])
 

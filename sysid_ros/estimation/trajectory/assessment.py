@@ -316,4 +316,5 @@ def encoder_statistics(
         return ResidualStatistics(
             relative_error=float(np.sqrt(squares.sum() / motion.sum())),
             relative_per_joint=np.sqrt(squares / motion),
-            rms_per_joint=np.sqrt(squares / rows), rows=rows, effective_rows=effective)
+            rms_per_joint=np.sqrt(squares / np.maximum(rows, 1)), rows=rows,
+            effective_rows=effective)

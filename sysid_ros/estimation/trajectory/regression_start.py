@@ -15,7 +15,7 @@ from sysid_ros.errors import SysidError
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.starts import initial_states
+from sysid_ros.estimation.trajectory.starts import hidden_joints, initial_states
 
 # Rows of the regression, at most; what is smooth needs no more.
 _ROWS = 4000
@@ -37,7 +37,9 @@ def regression_start(problem: TrajectoryProblem) -> np.ndarray:
     driven = problem.actuated is not None or any(
         np.any(segment.torque) for segment in problem.segments)
     others = len(problem.parameters) > len(problem.model.parameters)
-    if problem.near or not driven or others or not len(problem.free):
+    if problem.near or not driven or others or not len(problem.free) or (
+            hidden_joints(problem).any()):
+        # Motion that the first guess makes up would only give that guess back.
         return values
     try:
         rows = _rows(problem)

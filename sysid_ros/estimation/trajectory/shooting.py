@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -27,6 +28,7 @@ from sysid_ros.estimation.trajectory.pieces import (
 )
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.solution import STATUS, TrajectorySolution
+from sysid_ros.estimation.trajectory.starts import hidden_joints, initial_states
 from sysid_ros.mechanics.integrators.sensitivity import SimulatedMotion, Simulator
 from sysid_ros.mechanics.integrators.variational.simulator import VariationalSimulator
 from sysid_ros.numerics.least_squares.bordered import Bordered
@@ -281,8 +283,16 @@ class _Segments:
         recorded = segment.start is not None or self._settings.starts == 'recorded'
         if piece.first == 0 and recorded:
             return recorded_start(segment, piece.segment)
+        if self._smoothed is not None:
+            return np.array([part[piece.first] for part in self._smoothed[piece.segment]])
         return local_state(
             self._problem.model.robot, segment, float(segment.t[piece.first]))
+
+    @cached_property
+    def _smoothed(self) -> tuple[tuple[np.ndarray, np.ndarray], ...] | None:
+        """States at all nodes, where some joint is told by no encoder; else None."""
+        problem = self._problem
+        return initial_states(problem) if hidden_joints(problem).any() else None
 
     def _lost(self, point: _Point) -> str:
         lost = [

@@ -19,7 +19,7 @@ import scipy.sparse
 from scipy.linalg import solveh_banded
 from scipy.optimize import brentq
 
-from sysid_ros.errors import EstimationError
+from sysid_ros.estimation.trajectory.hidden_joints import with_hidden_joints
 from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.numerics.decomposition import svd
@@ -32,6 +32,8 @@ _CUBIC = np.array([[-1, 3, -3, 1], [3, -6, 3, 0], [-3, 0, 3, 0], [1, 4, 1, 0]]) 
 _LEAST, _MOST = 1e-4, 1e10
 # Natural logarithm of the weight is found to this.
 _EXACT = 0.2
+# Part of the largest below which a direction changes no encoder.
+_TOLD = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +80,26 @@ class _Grid:
 
 
 def initial_states(problem: TrajectoryProblem) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-    """Positions and velocities at the nodes of every segment; see :func:`smoothed_states`.
+    """Positions and velocities at the nodes of every segment.
+
+    Those of joints that encoders tell are smoothed (:func:`smoothed_states`), those of others what
+    the dynamics make of them (:func:`~.hidden_joints.with_hidden_joints`), with the parameters as
+    they are.
 
     Raises:
-        EstimationError: A joint is not observed.
+        EstimationError: What is measured does not tell the motion of all joints.
         ModelError: A sensor does not fit the robot.
     """
-    return tuple(smoothed_states(problem.model.robot, part) for part in problem.segments)
+    robot = problem.model.robot
+    states = tuple(smoothed_states(robot, part) for part in problem.segments)
+    hidden = hidden_joints(problem)
+    return with_hidden_joints(problem, states, hidden) if hidden.any() else states
+
+
+def hidden_joints(problem: TrajectoryProblem) -> np.ndarray:
+    """Joints whose positions encoders do not tell in every segment, shape ``(n,)``."""
+    robot = problem.model.robot
+    return np.any([_hidden(robot, _rows(robot, part)) for part in problem.segments], axis=0)
 
 
 def smoothed_states(robot: RobotModel, segment: Segment) -> tuple[np.ndarray, np.ndarray]:
@@ -95,18 +110,19 @@ def smoothed_states(robot: RobotModel, segment: Segment) -> tuple[np.ndarray, np
         segment: A segment of its motion.
 
     Returns:
-        Positions in [rad] or [m] and velocities, shape ``(N + 1, n)`` each.
+        Positions in [rad] or [m] and velocities, shape ``(N + 1, n)`` each, zero for joints whose
+        positions they do not tell.
 
     Raises:
-        EstimationError: Encoders do not tell the positions of all joints; the others are named.
         ModelError: A sensor does not fit the robot.
     """
     rows = _rows(robot, segment)
-    _require_observed(robot, rows, segment)
+    told = ~_hidden(robot, rows)
     q, v = np.zeros((2, len(segment.t), len(robot.joint_names)))
     for joints in _groups(rows):
-        own = [row for row in rows if row.weights[joints].any()]
-        q[:, joints], v[:, joints] = _smoothed(segment.t, own, joints)
+        if len(joints) and told[joints].all():
+            own = [row for row in rows if row.weights[joints].any()]
+            q[:, joints], v[:, joints] = _smoothed(segment.t, own, joints)
     return q, v
 
 
@@ -124,21 +140,13 @@ def _rows(robot: RobotModel, segment: Segment) -> list[_Row]:
     return rows
 
 
-def _require_observed(robot: RobotModel, rows: list[_Row], segment: Segment) -> None:
+def _hidden(robot: RobotModel, rows: list[_Row]) -> np.ndarray:
+    """Joints that move along some direction that changes no encoder, shape ``(n,)``."""
     measured = [row.weights for row in rows if row.order == 0 and len(row.t) > 1]
     matrix = np.array(measured).reshape(-1, len(robot.joint_names))
     _, sizes, axes = svd(matrix)
-    rank = int((sizes > 1e-9 * sizes.max(initial=1.0)).sum())
-    # Motion along these directions changes no encoder.
-    hidden = np.abs(axes[rank:]).max(axis=0, initial=0.0) > 1e-9
-    if hidden.any():
-        names = [name for name, is_hidden in zip(robot.joint_names, hidden, strict=True)
-                 if is_hidden]
-        raise EstimationError(
-            'encoders do not tell the positions of all joints', where=', '.join(names),
-            found=f'{len(measured)} of {len(robot.joint_names)} positions or combinations, from '
-            f'{segment.t[0]:.4g} s to {segment.t[-1]:.4g} s',
-            fix='Record these joints, or begin the solver at states of your own')
+    rank = int((sizes > _TOLD * sizes.max(initial=1.0)).sum())
+    return np.asarray(np.abs(axes[rank:]).max(axis=0, initial=0.0) > _TOLD)
 
 
 def _groups(rows: list[_Row]) -> list[np.ndarray]:

@@ -80,9 +80,11 @@ class SimulationSection(Section):
     @classmethod
     def of(cls, source: ReportSource) -> Self | None:
         """Simulated stretches of a run; None where it has none."""
-        run = source.simulation
+        run, robot = source.simulation, source.judged.model.robot
         if run is None:
             return None
+        # Without the position of a joint the robot cannot be placed as measured.
+        is_placed = run.joint_names == robot.joint_names
         rows = some_rows(np.flatnonzero(run.t >= _SHORTEST - 1e-9), _POINTS)
         if not len(rows):
             rows = np.array([len(run.t) - 1])
@@ -97,14 +99,14 @@ class SimulationSection(Section):
                     identified=logarithmic(identified[:, k]), prior=logarithmic(prior[:, k]),
                     coasting=logarithmic(coasting[:, k]))
                 for k in np.flatnonzero(run.moving)],
-            ends=_ends(source.judged.model.robot, run, rows),
+            ends=_ends(robot, run, rows) if is_placed else [],
             still=[run.joint_names[k] for k in np.flatnonzero(~run.moving)],
             problems=[
                 f'{word}: {text}' for word, errors in (
                     ('identified', run.candidate), ('before the fit', run.prior))
                 if (text := errors.problem()) is not None],
             relative=run.relative(run.candidate), prior_relative=run.relative(run.prior),
-            under=run.under, motion=SimulatedMotion.of(source.judged.model.robot, run))
+            under=run.under, motion=SimulatedMotion.of(robot, run) if is_placed else None)
 
     def figures(self) -> dict[str, Figure]:
         """A figure of every moving joint, and of every end."""
