@@ -119,7 +119,7 @@ def smoothed_states(robot: RobotModel, segment: Segment) -> tuple[np.ndarray, np
     rows = _rows(robot, segment)
     told = ~_hidden(robot, rows)
     q, v = np.zeros((2, len(segment.t), len(robot.joint_names)))
-    for joints in _groups(rows):
+    for joints in _groups(rows) if rows else ():
         if len(joints) and told[joints].all():
             own = [row for row in rows if row.weights[joints].any()]
             q[:, joints], v[:, joints] = _smoothed(segment.t, own, joints)

@@ -98,7 +98,9 @@ def _fix_for_missing(
     locked = f'{{{at}}}' if len(missing) <= _NAMED else 'rest'
     return (
         f'If they stood still, lock them where they stood, in rad or m: robot: {{locked_joints: '
-        f'{locked}}}; otherwise record them, or correct recording.joints')
+        f'{locked}}}; if they moved and have no encoder, have their motion sought: fit: '
+        f'{{estimator: shooting, trajectory: {{observed: [{", ".join(there)}]}}}}; otherwise '
+        'record them, or correct recording.joints')
 
 
 def _tracks(

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support import cart_with_pendulum as cart
 
+from support import cart_with_pendulum as cart
 from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
