@@ -47,6 +47,11 @@ _UNITS = {
     'nanosec': 'ns', 'nanosecs': 'ns', 'nanos': 'ns', 'nanoseconds': 'ns',
     'nm': 'N·m', 'nmm': 'N·mm', 'mnm': 'mN·m',
     'ncm': 'N·cm', 'a': 'A', 'ma': 'mA', 'rpm': 'rpm'}
+# Units that stand for a quantity where no word does.
+_UNITS_OF = {
+    'position': frozenset({'deg', 'rad', 'mm'}), 'velocity': frozenset({'rpm'}),
+    'effort': frozenset({'N·m', 'N·mm', 'mN·m', 'N·cm'}), 'current': frozenset({'mA'}),
+    'time': frozenset({'s', 'ms', 'us', 'ns'})}
 _GENERIC = frozenset({'joint', 'joints', 'j', 'jnt', 'axis', 'motor', 'state', 'states', 'data'})
 _MOTOR = frozenset({'motor', 'motors', 'rotor', 'rotors'})
 _TOKEN = re.compile(r'[a-z]+|\d+')
@@ -132,7 +137,10 @@ def _parsed(
     role = (
         'commanded' if _COMMANDED.intersection(rest)
         else 'measured' if _MEASURED.intersection(rest) else '')
-    numbers = [word for word in rest if word.isdigit()]
+    # The 2 of rad_s2 is no joint's.
+    numbers = [
+        word for before, word in zip(['', *rest], rest, strict=False)
+        if word.isdigit() and before != 's']
     units = [_UNITS[word] for word in rest if word in _UNITS and word != 'm' and not (
         # As in A1 … A7, which are axes and not amperes.
         word == 'a' and numbers and words[words.index('a') + 1:][:1] == numbers[-1:])]
@@ -184,12 +192,22 @@ def _quantity(words: Sequence[str]) -> str:
         return 'other'
     found = [_QUANTITY[word] for word in words if word in _QUANTITY]
     if not found:
-        units = {_UNITS[word] for word in words if word in _UNITS}
-        return 'time' if units & {'s', 'ms', 'us', 'ns'} else ''
+        return _quantity_of_unit(words)
     # The word for time is in current_time and in time_position, that of one letter in i_time.
     longer = [quantity for quantity, word in zip(
         found, (word for word in words if word in _QUANTITY), strict=True) if len(word) > 1]
     return (longer or found)[-1] if len(set(longer or found)) > 1 else found[0]
+
+
+def _quantity_of_unit(words: Sequence[str]) -> str:
+    """The quantity that a name's unit alone tells: shoulder_deg, elbow_rad_s, elbow_Nm, t_ms."""
+    units = {_UNITS[word] for word in words if word in _UNITS}
+    for quantity, measured_in in _UNITS_OF.items():
+        if units & measured_in:
+            if quantity == 'position' and 's' in units:
+                return 'acceleration' if '2' in words else 'velocity'
+            return quantity
+    return ''
 
 
 def preference(quantity: str, stem: Sequence[str]) -> int:
