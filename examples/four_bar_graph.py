@@ -28,7 +28,7 @@ STEP, COUNT = 2e-3, 1501
 
 def main() -> None:
     """Simulate, add noise, identify."""
-    mechanism = read_mechanism(Path(__file__).parent / 'four_bar.yaml')
+    mechanism = read_mechanism(Path(__file__).parent / 'four_bar' / 'four_bar.yaml')
     t = STEP * np.arange(COUNT)
     torque = (45.0 + 40.0 * np.sin(1.7 * t) + 30.0 * np.sin(4.3 * t + 1.0))[:, None]
 

@@ -30,8 +30,12 @@ _FILES = (
     ('The file that closes loops', 'sysid_ros.robot.loops.LoopSettings',
      'Named by `robot: loops:`, and by `sysid model --loops`.'),
     ('The file of a planar mechanism',
-     'sysid_ros.estimation.trajectory.graph.mechanism_file.MechanismSettings',
-     'Read by `read_mechanism` for factor graphs.'),
+     'sysid_ros.robot.description.planar.mechanism_settings.MechanismSettings',
+     'Named by `robot: description:`, and read by `read_mechanism` for factor graphs. How it '
+     'becomes a robot: [Planar mechanisms](../how-to/planar-mechanisms.md).'),
+    ('The file of a planar mechanism of MBDS',
+     'sysid_ros.robot.description.planar.mbds.MbdsSettings',
+     'Read in the same places; `planar_bodies` tells it from the other.'),
 )
 _NODES = (
     ('identification_node', 'identification_settings.IdentificationNodeSettings'),

@@ -95,8 +95,12 @@ def robot_section(robot: Robot, folder: Path) -> dict[str, Any]:
         return {'description': str(robot)}
     _require_described(robot)
     described = robot.description
-    file = folder / ('robot.xml' if described.format == 'mjcf' else 'robot.urdf')
-    file.write_bytes(described.xml)
+    if described.mechanism is None:
+        file = folder / ('robot.xml' if described.format == 'mjcf' else 'robot.urdf')
+        file.write_bytes(described.xml)
+    else:
+        file = folder / 'robot_mechanism.yaml'
+        file.write_bytes(described.mechanism.text)
     assets = described.asset_folder
     return {
         'description': str(file), 'locked_joints': dict(robot.locked_joints),
@@ -181,7 +185,9 @@ def sections_of(
 def _require_described(robot: RobotModel) -> None:
     """Refuse a model of which the description does not say everything."""
     rotors = sorted(set(robot.body_names) - {link.body for link in robot.links})
-    loops = robot.loops is not None and robot.description.format == 'urdf'
+    described = robot.description
+    loops = robot.loops is not None and (
+        described.format == 'urdf' and described.mechanism is None)
     for found, words, key in (
         (rotors, 'geared rotors', 'rotors'), (loops, 'closed loops', 'loops'),
         (robot.base_joints, 'a floating base', 'joints'),

@@ -26,7 +26,7 @@ from sysid_ros.runs.initial_settings import initial_settings
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid init``."""
-    parser.add_argument('robot', type=Path, help='URDF, xacro or MJCF file')
+    parser.add_argument('robot', type=Path, help='URDF, xacro, MJCF, or a planar mechanism in YAML')
     parser.add_argument('recording', type=Path, help='CSV, NPZ or Parquet file, or a bag')
     add_output_arguments(parser, 'the name of the recording, with .yaml')
     add_robot_arguments(parser)

@@ -22,7 +22,7 @@ from sysid_ros.robot.model import RobotModel
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``sysid model``."""
-    parser.add_argument('description', help='URDF, xacro or MJCF file')
+    parser.add_argument('description', help='URDF, xacro, MJCF, or a planar mechanism in YAML')
     parser.add_argument(
         '--loops', metavar='FILE', help='YAML file that closes the loops of the robot',
     )

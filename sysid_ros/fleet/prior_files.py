@@ -22,6 +22,7 @@ from sysid_ros.fleet.runs import FleetRuns
 from sysid_ros.fleet.sources import without_files
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import export_description
+from sysid_ros.release.mechanism_export import identified_mechanism
 from sysid_ros.runs.stored_robot import stored_robot
 
 #: Names of the files: of each cluster its own description and settings.
@@ -144,8 +145,10 @@ def _write_cluster(cluster: FleetCluster, setup: FitSetup, folder: Path) -> None
     name = _DESCRIPTION[robot.description.format]
     section, files = stored_robot(setup, name)
     parameters = setup.model.parameters.with_values(cluster.distribution.theta)
-    exported = export_description(robot, parameters)
-    for file, content in (files | {name: exported.xml}).items():
+    files[name] = export_description(robot, parameters).xml
+    if robot.description.mechanism is not None:
+        files[section['description']] = identified_mechanism(robot, parameters)[0].encode()
+    for file, content in files.items():
         write_atomically(folder / file, content)
     settings = _settings(cluster, setup, section)
     strength = ('and fleet: how far its robots are from it' if 'fleet' in settings['fit'] else

@@ -26,6 +26,7 @@ from sysid_ros.mechanics.joint_terms.term import (
 )
 from sysid_ros.mechanics.joint_terms.terms import joint_terms
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.robot.description.planar.mechanism_file import is_mechanism
 from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.rotors import GearedRotor
@@ -69,13 +70,20 @@ def load_settings_file(path: Path, *, of_motion: bool = False) -> dict[str, Any]
             fix=f'Give a settings file that names it, as {line.format(path.name)}; '
             f'sysid init {written_by.format(path.name)} writes one')
     try:
-        return load_yaml(path, missing='Give the path of a settings file')
+        data = load_yaml(path, missing='Give the path of a settings file')
     except ConfigurationError as error:
         usual = ('Begin with the robot, as robot: {urdf: robot.urdf}; all keys are in the '
                  'examples in config/') if path.is_file() else None
         raise ConfigurationError(
             error.problem, where=error.where, found=error.found, allowed=error.allowed,
             fix=error.fix or usual) from error
+    if is_mechanism(data):
+        raise ConfigurationError(
+            'is no settings file', where=str(path), found='a planar mechanism',
+            allowed='settings whose section robot names it',
+            fix=f'Write robot: {{description: {path.name}}} in settings of their own; '
+            f'sysid init {path.name} RECORDING writes them')
+    return data
 
 
 def names_description(data: dict[str, Any]) -> bool:
@@ -171,8 +179,9 @@ class RobotSettings(StrictSettings):
     """The ``robot:`` section of a settings file: description and joint terms.
 
     Attributes:
-        description: URDF, xacro or MJCF file, relative to the settings file; or such a
-            description as text, which begins with ``<``.
+        description: URDF, xacro or MJCF file, or the YAML file of a planar mechanism, this
+            package's or of MBDS, relative to the settings file; or a URDF or MJCF as text, which
+            begins with ``<``.
         urdf: Another word for ``description``.
         xacro_arguments: Arguments for xacro.
         locked_joints: Joints held fixed: positions in [rad] or [m] by name or pattern, a list of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -297,6 +297,9 @@ def _notes(
 ) -> Iterator[str]:
     if robot.description.expanded_from_xacro:
         yield 'The description is a xacro file: its expansion is written, without macros'
+    if robot.description.mechanism is not None:
+        yield ('The description is a planar mechanism: the tree of its joints is written, and '
+               'nothing in a URDF closes its loops')
     if robot.description.included:
         names = ', '.join(dict.fromkeys(path.name for path in robot.description.included))
         yield (
@@ -351,9 +354,8 @@ def _without_place(
 
 def _as_description(robot: RobotModel, export: DescriptionExport) -> RobotDescription:
     """The export as if it lay where the description does: an MJCF may need its meshes."""
-    return RobotDescription(
-        robot.description.path, export.xml, export.sha256, expanded_from_xacro=False,
-        assets=robot.description.assets)
+    return replace(
+        robot.description, xml=export.xml, sha256=export.sha256, expanded_from_xacro=False)
 
 
 def _check_as_written(

@@ -34,13 +34,15 @@ class LinkPlacement:
 
 
 def links_on_bodies(
-    model: pin.Model, inertials: Mapping[str, np.ndarray]
+    model: pin.Model, inertials: Mapping[str, np.ndarray],
+    massless: frozenset[str] = frozenset(),
 ) -> dict[int, list[LinkPlacement]]:
     """Every link by the joint that carries it: joints in order, first links first.
 
     Args:
         model: Pinocchio model, possibly with joints locked.
         inertials: Inertial parameters of the links in their own frames, ``(10,)`` each.
+        massless: Links to leave out, since they have no parameters.
 
     Returns:
         Links per index of a joint, 0 for the base. A joint that only carries another joint
@@ -48,7 +50,7 @@ def links_on_bodies(
     """
     placements: dict[int, list[LinkPlacement]] = {}
     for frame in sorted(model.frames, key=parent_joint):
-        if frame.type != pin.FrameType.BODY:
+        if frame.type != pin.FrameType.BODY or frame.name in massless:
             continue
         links = placements.setdefault(parent_joint(frame), [])
         body = links[0].name if links else frame.name

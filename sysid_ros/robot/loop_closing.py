@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pinocchio as pin
 
 from sysid_ros.errors import ModelError, did_you_mean
 from sysid_ros.robot.description.described import DescribedRobot
@@ -101,7 +102,8 @@ def with_described_loops(
                 fix='Name them under actuated in the settings of the loops, or give an MJCF '
                 'actuators',
             )
-    return with_loops(robot, closures, actuated, chosen.assembly)
+    return with_loops(
+        robot, closures, actuated, {**described.assembly, **chosen.assembly})
 
 
 def _check_names(robot: RobotModel, closures: Sequence[LoopClosure]) -> None:
@@ -112,7 +114,10 @@ def _check_names(robot: RobotModel, closures: Sequence[LoopClosure]) -> None:
                 'two closures have the same name', where='closures', found=repr(closure.name),
                 fix='Give each closure a name of its own')
         seen.add(closure.name)
-        known = {link.name for link in (*robot.links, *robot.base_links)} | {WORLD}
+        # Also links without mass, which are none of a moving body.
+        known = {
+            frame.name for frame in robot.pinocchio_model.frames
+            if frame.type == pin.FrameType.BODY} | {WORLD}
         for link in closure.links:
             if link not in known:
                 raise ModelError(

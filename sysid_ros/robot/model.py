@@ -136,7 +136,7 @@ class RobotModel(CachesValues):
         loops: LoopSettings | None = None,
         assets: Path | None = None,
     ) -> RobotModel:
-        """Load and check a URDF, xacro or MJCF file; the root element says which it is.
+        """Load and check a URDF, xacro, MJCF or planar mechanism file.
 
         Args:
             source: Path, text, or a description that was loaded before.
@@ -162,7 +162,7 @@ class RobotModel(CachesValues):
         model.gravity.linear = _checked_gravity(gravity, described)
         moving = tuple(model.names)[1:]
         independent, coupling, offset = couple(moving, described.mimics, locked)
-        placed = links_on_bodies(model, described.inertials)
+        placed = links_on_bodies(model, described.inertials, described.massless)
         base = placed.pop(0)
         massless = np.array([joint not in placed for joint in range(1, model.njoints)])
         tree = cls(

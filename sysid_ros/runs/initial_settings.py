@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from sysid_ros.recording.guess.evidence import Finding
+from sysid_ros.robot.description.planar.mechanism_file import SUFFIXES
 from sysid_ros.runs.guessed_recording import GuessedRecording
 
 # Keys that findings call by another name.
@@ -66,7 +67,7 @@ def initial_settings(
     """Guess the settings file of a recording.
 
     Args:
-        description: URDF, xacro or MJCF of the robot.
+        description: URDF, xacro or MJCF of the robot, or the file of a planar mechanism.
         recording: CSV or NPZ file, or bag.
         folder: Folder of the settings file, which its file names are relative to.
         told: What is known, by the name of the option; see
@@ -96,12 +97,13 @@ def robot_section(
     """The ``robot:`` section of a settings file, without its joint terms.
 
     Args:
-        description: URDF, xacro or MJCF of the robot.
+        description: URDF, xacro or MJCF of the robot, or the file of a planar mechanism.
         folder: Folder of the settings file, which its file names are relative to.
         loops: YAML file that closes the loops of the robot.
         xacro_arguments: Arguments for xacro.
     """
-    robot: dict[str, Any] = {'urdf': relative_to(folder, description)}
+    key = 'description' if description.suffix.lower() in SUFFIXES else 'urdf'
+    robot: dict[str, Any] = {key: relative_to(folder, description)}
     if loops is not None:
         robot['loops'] = relative_to(folder, loops)
     if xacro_arguments:

@@ -35,6 +35,7 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.release.atomic import write_atomically
 from sysid_ros.release.description_export import write_description
 from sysid_ros.release.dry_friction import dry_friction_parameters
+from sysid_ros.release.mechanism_export import identified_mechanism
 from sysid_ros.release.whole_folder import whole_folder
 from sysid_ros.release.yaml_export import export_yaml
 from sysid_ros.report.drawing import Drawing
@@ -61,12 +62,14 @@ _VALIDATION = 'validation.yaml'
 # By the format of the robot description.
 _PRIOR = {'urdf': 'prior.urdf', 'mjcf': 'prior.xml'}
 _IDENTIFIED = {'urdf': 'identified.urdf', 'mjcf': 'identified.xml'}
+# Of a planar mechanism, beside the tree of its joints.
+_MECHANISM = 'identified_mechanism.yaml'
 _FILES = (
-    _ESTIMATE, _SETTINGS, _VALIDATION, *_PRIOR.values(), 'prior_loops.yaml', *_IDENTIFIED.values(),
-    'identified.yaml', 'verdict.json', 'summary.txt', 'torque_training.png', 'torque_held_out.png',
-    'evaluation.json', 'simulation.png', 'comparison.txt', 'comparison.json',
-    'friction.txt', 'friction.json', 'provenance.json', 'readings.png', _ITERATIONS, PAGE, DOCUMENT,
-    BRIEF,
+    _ESTIMATE, _SETTINGS, _VALIDATION, *_PRIOR.values(), 'prior_loops.yaml', 'prior_mechanism.yaml',
+    *_IDENTIFIED.values(), _MECHANISM, 'identified.yaml', 'verdict.json', 'summary.txt',
+    'torque_training.png', 'torque_held_out.png', 'evaluation.json', 'simulation.png',
+    'comparison.txt', 'comparison.json', 'friction.txt', 'friction.json', 'provenance.json',
+    'readings.png', _ITERATIONS, PAGE, DOCUMENT, BRIEF,
 )
 
 
@@ -273,6 +276,10 @@ class RunFolder:
             closest = frictions_from_json(estimate.provenance.get(CLOSEST_FRICTION, {}))
             drives = actuated(model)
             simulated, notes = dry_friction_parameters(estimate)
+            if robot.description.mechanism is not None:
+                text, without_place = identified_mechanism(robot, simulated)
+                self._write(_MECHANISM, text.encode())
+                notes += without_place
             return (*notes, *write_description(
                 file, robot, simulated, closest,
                 None if drives is None else drives.actuators).notes)

@@ -16,10 +16,13 @@ def stored_robot(
 ) -> tuple[Mapping[str, Any], dict[str, bytes]]:
     """Settings and files of a robot by which a folder needs none outside of it but meshes.
 
+    A planar mechanism is kept as the file that describes it, beside its tree as a URDF.
+
     Args:
         setup: Settings whose robot it is, and its torque model.
         description: Name of the file that the description gets; what closes the loops of
-            ``robot.urdf`` gets ``robot_loops.yaml``.
+            ``robot.urdf`` gets ``robot_loops.yaml``, and a planar mechanism
+            ``robot_mechanism.yaml``.
 
     Returns:
         Keys of the ``robot`` section that change, and files by name.
@@ -30,6 +33,9 @@ def stored_robot(
     section: dict[str, Any] = {'xacro_arguments': {}, 'urdf': None, 'description': description}
     described, identification = setup.model.robot.description, setup.identification
     files = {description: described.xml}
+    if described.mechanism is not None:
+        section['description'] = f'{description.partition(".")[0]}_mechanism.yaml'
+        files[section['description']] = described.mechanism.text
     folder = described.asset_folder
     if described.format == 'mjcf' and folder is not None:
         needs = described.compiled.needs_meshes

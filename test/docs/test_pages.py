@@ -15,6 +15,8 @@ from sysid_ros.cli.main import add_verbs, named_verbs
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.identification import IdentificationSettings
 from sysid_ros.excitation.configuration import ExcitationSettings
+from sysid_ros.robot.description.planar.mechanism_settings import MechanismSettings
+from sysid_ros.robot.description.planar.spanning_tree import planar_tree
 from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.settings import parse_settings
 
@@ -173,6 +175,8 @@ def require_valid(data):
     """Settings, or a fragment of them, with what it leaves out filled in."""
     if 'ros__parameters' in str(data):
         pytest.skip('parameters of nodes are checked with the files of config/')
+    if 'points' in data:
+        return planar_tree(parse_settings(MechanismSettings, data, 'docs'), 'docs')
     if set(data) & {'actuated', 'closures', 'assembly'}:
         return parse_settings(LoopSettings, data, 'docs')
     if set(data) & {'motion', 'limits', 'clearance', 'design'}:

@@ -22,6 +22,8 @@ from sysid_ros.estimation.trajectory.graph.mechanism_factors import (
 )
 from sysid_ros.estimation.trajectory.graph.mechanism_file import parse_mechanism
 
+#: Step in [s] and length of the recordings of examples/four_bar.
+EXAMPLE_STEP, EXAMPLE_COUNT = 5e-3, 3001
 NAMES = ('crank.mass', 'coupler.mass', 'rocker.mass', 'theta.viscous_friction')
 TRUTH = np.array([1.0, 2.0, 4.0, 6.0])
 # Noise of the encoder in [rad], of the gyroscope in [rad/s], of the torque as a part of its RMS.
@@ -81,3 +83,30 @@ class Recording:
         else:
             factors.append(Dynamics(1e-2, independent=True))
         return FactorGraph(mechanism, self.step, self.count, factors, free_parameters)
+
+
+def example_table(number):
+    """Times, crank angles and torques of a recording of examples/four_bar, with noise.
+
+    Args:
+        number: 1 or 2.
+    """
+    t, rng = EXAMPLE_STEP * np.arange(EXAMPLE_COUNT), np.random.default_rng(number)
+    pace, bias = ((1.7, 4.3, 8.1), 45.0) if number == 1 else ((2.3, 3.7, 6.9), -30.0)
+
+    def torque(time):
+        return bias + 40.0 * np.sin(pace[0] * time) + 30.0 * np.sin(pace[1] * time + 1.0) + (
+            15.0 * np.cos(pace[2] * time))
+
+    angle = reference.FourBar(gravity=9.80665, friction=TRUTH[3]).motion(t, torque)[0]
+    measured = torque(t)
+    spread = TORQUE * np.sqrt(np.mean(measured**2))
+    noise = rng.normal(size=(2, EXAMPLE_COUNT))
+    return np.column_stack([t, angle + ENCODER * noise[0], measured + spread * noise[1]])
+
+
+def write_example(path, number):
+    """Write a recording of examples/four_bar."""
+    np.savetxt(
+        path, example_table(number), fmt=('%.3f', '%.4f', '%.3f'), delimiter=',', comments='',
+        header='t,theta,torque')

@@ -18,7 +18,10 @@ from sysid_ros.robot.model import RobotModel
 
 
 class TorqueOffset(PerJoint):
-    """Constant torque: sensor bias, a constant part of friction or load; prior from springs."""
+    """Constant torque: sensor bias, a constant part of friction or load.
+
+    The prior is what the description says, springs at position zero among it.
+    """
 
     law = Law(CONSTANT)
     fields = ('torque_offset',)
@@ -34,7 +37,7 @@ class TorqueOffset(PerJoint):
         return [cls(as_joints(chosen))] if chosen else []
 
     def _prior(self, robot: RobotModel) -> np.ndarray:
-        r"""Torque of the described springs at position zero in [N·m] or [N], shape ``(n,)``.
+        r"""Described offsets, and springs at position zero, in [N·m] or [N], shape ``(n,)``.
 
         A spring pulls with :math:`k (q_i - r)` where :math:`q_i = G_i q + g_i`; what does not
         depend on q is :math:`G_i^T k (g_i - r)`.
@@ -43,4 +46,5 @@ class TorqueOffset(PerJoint):
         rows = slice(len(robot.described_joints))
         pull = np.array([max(joint.stiffness, 0.0) for joint in joints])
         stretch = robot.tree.coupling_offset[rows] - np.array([joint.rest for joint in joints])
-        return np.asarray(robot.tree.coupling[rows].T @ (pull * stretch))
+        offset = np.array([joint.offset for joint in joints])
+        return np.asarray(robot.tree.coupling[rows].T @ (pull * stretch + offset))

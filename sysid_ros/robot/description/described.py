@@ -27,6 +27,7 @@ class DescribedJoint:
         armature: Inertia of the drive in [kg·m²] or [kg].
         stiffness: Spring in [N·m/rad] or [N/m].
         rest: Position in [rad] or [m] at which the spring is relaxed.
+        offset: Constant torque in [N·m] or force in [N].
     """
 
     kind: str
@@ -39,6 +40,7 @@ class DescribedJoint:
     armature: float = 0.0
     stiffness: float = 0.0
     rest: float = 0.0
+    offset: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,8 @@ class DescribedRobot:
             that is fixed.
         closures: What closes loops of the tree.
         actuated: Joints that a description with loops gives a motor, in any order.
+        assembly: Positions in [rad] or [m] of joints near which the loops are closed.
+        massless: Links that carry joints and have no parameters.
     """
 
     name: str
@@ -70,3 +74,5 @@ class DescribedRobot:
     free_joint: str = ''
     closures: tuple[LoopClosure, ...] = ()
     actuated: tuple[str, ...] = ()
+    assembly: Mapping[str, float] = field(default_factory=dict)
+    massless: frozenset[str] = frozenset()

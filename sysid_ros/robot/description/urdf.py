@@ -16,6 +16,12 @@ from sysid_ros.errors import ModelError, unreadable
 from sysid_ros.robot.description.mjcf.includes import with_includes
 from sysid_ros.robot.description.mjcf.source import CompiledMjcf, compile_mjcf
 from sysid_ros.robot.description.numbers import number_of, read_numbers, unrounded_angle
+from sysid_ros.robot.description.planar.mechanism_file import (
+    SUFFIXES,
+    MechanismFile,
+    read_mechanism_file,
+)
+from sysid_ros.robot.description.planar.mechanism_urdf import mechanism_urdf
 from sysid_ros.robot.description.safe_xml import MAX_BYTES, parse_xml
 from sysid_ros.robot.description.xacro_expansion import expand_xacro
 
@@ -34,11 +40,12 @@ class RobotDescription:
 
     Attributes:
         path: File it was read from, or None for text.
-        xml: Exactly the bytes of the file, or xacro's expansion.
+        xml: Exactly the bytes of the file, xacro's expansion, or the tree of a planar mechanism.
         sha256: Digest of ``xml``, hexadecimal.
         expanded_from_xacro: Whether ``xml`` is an expansion.
         included: Files that an MJCF includes, whose content ``xml`` holds.
         assets: Folder that meshes of an MJCF are relative to, None for that of the file.
+        mechanism: The planar mechanism whose tree ``xml`` is, None for others.
     """
 
     path: Path | None
@@ -47,6 +54,7 @@ class RobotDescription:
     expanded_from_xacro: bool
     included: tuple[Path, ...] = ()
     assets: Path | None = None
+    mechanism: MechanismFile | None = None
 
     @property
     def root(self) -> etree._Element:
@@ -82,14 +90,14 @@ def load_description(
     source: str | Path, xacro_arguments: Mapping[str, str] | None = None,
     assets: Path | None = None,
 ) -> RobotDescription:
-    """Read a robot description from a URDF, xacro or MJCF file, or from text.
+    """Read a robot description from a URDF, xacro, MJCF or planar mechanism file, or from text.
 
     Meshes of a URDF are not loaded and their paths are not followed. MuJoCo reads those of an MJCF
     that tell the mass of a body, and no others.
 
     Args:
-        source: Path of a ``.xacro`` file or of a URDF or MJCF file, or text that starts
-            with ``<``.
+        source: Path of a ``.xacro`` file, of a URDF or MJCF file, or of a planar mechanism in
+            YAML; or text that starts with ``<``.
         xacro_arguments: Arguments for xacro by name; only for a ``.xacro`` file.
         assets: Folder that meshes of an MJCF are relative to; that of the file where left out.
 
@@ -99,7 +107,8 @@ def load_description(
     Raises:
         ModelError: The file cannot be read or expanded, the XML is malformed or could do
             harm (size, depth, document type, entities), or its root is neither ``<robot>``
-            nor ``<mujoco>``.
+            nor ``<mujoco>``; or the mechanism cannot be a tree whose loops are closed.
+        ConfigurationError: The file of a mechanism cannot be read, or a key is not right.
     """
     arguments = dict(xacro_arguments or {})
     text = source.lstrip('\ufeff \t\r\n') if isinstance(source, str) else ''
@@ -111,6 +120,8 @@ def load_description(
             where='text' if path is None else str(path), found=', '.join(arguments),
             fix='Remove them, or name the .xacro file',
         )
+    if path is not None and path.suffix.lower() in SUFFIXES:
+        return _planar(path)
     xml = _encoded(text) if path is None else _file_content(path, from_xacro, arguments)
     description = RobotDescription(
         path, xml, hashlib.sha256(xml).hexdigest(), from_xacro, assets=assets)
@@ -122,6 +133,14 @@ def load_description(
             fix='Give the file of the description',
         )
     return _with_includes(description) if tag == 'mujoco' else description
+
+
+def _planar(path: Path) -> RobotDescription:
+    """The tree of a planar mechanism, which carries the mechanism with it."""
+    mechanism = read_mechanism_file(path)
+    xml = mechanism_urdf(mechanism.tree)
+    return RobotDescription(
+        path, xml, hashlib.sha256(xml).hexdigest(), expanded_from_xacro=False, mechanism=mechanism)
 
 
 def _with_includes(description: RobotDescription) -> RobotDescription:
@@ -162,7 +181,8 @@ def _file_content(path: Path, from_xacro: bool, arguments: Mapping[str, str]) ->
         return expand_xacro(path, arguments) if from_xacro else path.read_bytes()
     except (OSError, ValueError) as error:
         raise unreadable(
-            ModelError, path, error, 'Give the path of a .urdf, .xacro or MJCF .xml file',
+            ModelError, path, error,
+            'Give the path of a .urdf, .xacro or MJCF .xml file, or of a planar mechanism in .yaml',
         ) from error
 
 

@@ -10,6 +10,7 @@ from sysid_ros.errors import ModelError
 from sysid_ros.robot.couplings import read_mimics
 from sysid_ros.robot.description.described import DescribedJoint, DescribedRobot
 from sysid_ros.robot.description.numbers import number_of, vector_of
+from sysid_ros.robot.description.planar.mechanism_urdf import with_mechanism
 from sysid_ros.robot.description.safe_xml import attribute
 from sysid_ros.robot.description.urdf import (
     RobotDescription,
@@ -37,7 +38,7 @@ def urdf_robot(description: RobotDescription) -> DescribedRobot:
             fix='See the findings of the model check',
         ) from error
     mimics, held = read_mimics(root)
-    return DescribedRobot(
+    robot = DescribedRobot(
         name=root.get('name', 'robot'),
         model=model,
         joints={
@@ -50,6 +51,8 @@ def urdf_robot(description: RobotDescription) -> DescribedRobot:
         mimics=mimics,
         held=held,
     )
+    mechanism = description.mechanism
+    return robot if mechanism is None else with_mechanism(robot, mechanism.tree)
 
 
 def _joint(joint: etree._Element) -> DescribedJoint:

@@ -15,6 +15,7 @@ from sysid_ros.mechanics.joint_terms.law import Law
 from sysid_ros.mechanics.joint_terms.offset import TorqueOffset
 from sysid_ros.mechanics.joint_terms.stiffness import Stiffness
 from sysid_ros.mechanics.joint_terms.viscous import ViscousFriction
+from sysid_ros.robot.description.planar.mechanism_settings import BodySettings
 from sysid_ros.robot.parameters import Parameter, ParameterSet
 
 _Vector = tuple[float, float]
@@ -61,25 +62,22 @@ class Assembly:
         self._coordinates += [f'{name}.x', f'{name}.y']
         self._assembly += list(at)
 
-    def add_body(
-        self, name: str, points: tuple[str, ...], mass: float, center: _Vector | None,
-        inertia: float | None,
-    ) -> None:
-        """Add a rigid body; see ``BodySettings``.
+    def add_body(self, name: str, body: BodySettings) -> None:
+        """Add a rigid body.
 
         Raises:
             ModelError: A point is unknown, or its first two coincide.
         """
+        points = body.points
         first, second, *others = [self._point(point, f'body {name}') for point in points]
         length, along, across = self._way(first, second, f'body {name}')
         self._bodies.append((first, second, length))
-        middle = (0.5 * length, 0.0) if center is None else center
-        about_first = mass * length**2 / 3.0 if inertia is None else inertia
+        middle = body.center_at(length)
         self._parameters += [
-            Parameter(f'{name}.mass', 'kg', mass, lower=0.0),
-            Parameter(f'{name}.first_moment_x', 'kg·m', mass * middle[0]),
-            Parameter(f'{name}.first_moment_y', 'kg·m', mass * middle[1]),
-            Parameter(f'{name}.inertia', 'kg·m²', about_first, lower=0.0)]
+            Parameter(f'{name}.mass', 'kg', body.mass, lower=0.0),
+            Parameter(f'{name}.first_moment_x', 'kg·m', body.mass * middle[0]),
+            Parameter(f'{name}.first_moment_y', 'kg·m', body.mass * middle[1]),
+            Parameter(f'{name}.inertia', 'kg·m²', body.inertia_at(length), lower=0.0)]
         if not others:
             self._rods[points[0], points[1]] = len(self._bodies) - 1, len(self._constraints)
         self._constrain(

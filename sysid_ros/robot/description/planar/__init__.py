@@ -1,0 +1,1 @@
+"""Planar mechanisms as robot descriptions."""
