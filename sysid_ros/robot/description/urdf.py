@@ -17,8 +17,8 @@ from sysid_ros.robot.description.mjcf.includes import with_includes
 from sysid_ros.robot.description.mjcf.source import CompiledMjcf, compile_mjcf
 from sysid_ros.robot.description.numbers import number_of, read_numbers, unrounded_angle
 from sysid_ros.robot.description.planar.mechanism_file import (
-    SUFFIXES,
     MechanismFile,
+    names_mechanism,
     read_mechanism_file,
 )
 from sysid_ros.robot.description.planar.mechanism_urdf import mechanism_urdf
@@ -120,7 +120,7 @@ def load_description(
             where='text' if path is None else str(path), found=', '.join(arguments),
             fix='Remove them, or name the .xacro file',
         )
-    if path is not None and path.suffix.lower() in SUFFIXES:
+    if path is not None and names_mechanism(path):
         return _planar(path)
     xml = _encoded(text) if path is None else _file_content(path, from_xacro, arguments)
     description = RobotDescription(

@@ -42,6 +42,15 @@ class MechanismFile:
         return planar_tree(self.settings, self.where)
 
 
+def names_mechanism(path: Path) -> bool:
+    """Whether a path is that of a planar mechanism: a YAML file with points or bodies.
+
+    Raises:
+        ConfigurationError: It is called a YAML file and cannot be read as one.
+    """
+    return path.suffix.lower() in SUFFIXES and path.is_file() and is_mechanism(load_yaml(path))
+
+
 def read_mechanism_file(path: Path) -> MechanismFile:
     """Read a planar mechanism, in the YAML of this package or of MBDS.
 
@@ -57,8 +66,8 @@ def read_mechanism_file(path: Path) -> MechanismFile:
 
 
 def is_mechanism(data: Mapping[str, Any]) -> bool:
-    """Whether a YAML mapping is the file of a planar mechanism: it has points and bodies."""
-    return 'points' in data and ('bodies' in data or is_mbds(data))
+    """Whether a YAML mapping is the file of a planar mechanism: it has points or bodies."""
+    return 'robot' not in data and bool(data.keys() & {'points', 'bodies', 'planar_bodies'})
 
 
 def mechanism_of_text(text: str, name: str, where: str) -> MechanismSettings:

@@ -190,12 +190,18 @@ class Geometry:
         """A node as a link whose frame is where its joint is.
 
         Raises:
-            ModelError: Its centre of mass takes more than all of its moment of inertia.
+            ModelError: Its centre of mass takes more than all of its moment of inertia, or it has
+                such a moment and no mass.
         """
         node = self.nodes[name]
         shift = node.frame.local(frame.origin)
-        if node.body is None or not node.body.mass:
+        if node.body is None or not (node.body.mass or node.body.inertia):
             return PlanarLink(name, shift)
+        if not node.body.mass:
+            raise ModelError(
+                'a body without mass has a moment of inertia',
+                where=f'{self.where}: bodies: {name}', found=f'{node.body.inertia:g} kg·m²',
+                allowed='none', fix='Give the body a mass, or leave inertia out')
         first, second = node.body.points[:2]
         length = math.dist(self.at[first], self.at[second])
         mass, (x, y) = node.body.mass, node.body.center_at(length)

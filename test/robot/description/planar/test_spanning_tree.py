@@ -121,6 +121,8 @@ def test_an_open_chain_is_a_robot_without_loops(tmp_path):
     (('fixed: true', 'fixed: false'), ModelError, 'hang on nothing.*crank, coupler, rocker'),
     (('mass: 4.0', 'mass: 4.0, inertia: 3.0'), ModelError,
      'rocker: the moment of inertia about the first point is less.*found 3 kg·m²; allowed 13 kg'),
+    (('mass: 4.0', 'mass: 0.0, inertia: 3.0'), ModelError,
+     'rocker: a body without mass has a moment of inertia'),
     (('{of: [A, P1]}', '{of: [P1, P2]}'), ModelError, 'nothing turns there.*coupler and ground'),
     (('{of: [A, P1]}', '{of: [A, P2]}'), ModelError, 'no body holds both points'),
     (('crank:', 'world:'), ModelError, 'kept for what stands still'),
