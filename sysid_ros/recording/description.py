@@ -10,6 +10,8 @@ from pydantic import Field, model_validator
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.recording.by_joint import listed_by_joint
+from sysid_ros.recording.link_sensors import LinkSensorSettings
+from sysid_ros.recording.time_settings import TimeSettings
 from sysid_ros.recording.transmission_settings import TransmissionSettings, check_length
 from sysid_ros.recording.units import UNITS, nearest_unit
 from sysid_ros.settings import StrictSettings
@@ -34,43 +36,6 @@ _FORMAT_KEYS: Mapping[str, frozenset[str]] = {
 _TOPIC_KEYS = ('topic', 'field', 'joints', 'between_points')
 
 Value = TypeVar('Value', float, str)
-
-
-class TimeSettings(StrictSettings):
-    """Where the stamps come from: a constant rate, a column or an array.
-
-    Attributes:
-        rate: Samples per second of stamps that are a uniform clock, in [Hz].
-        column: CSV column, by header name or index.
-        array: NPZ array, or column of a Parquet file.
-        nanoseconds: Column or array of the nanoseconds beside one of whole seconds, as messages of
-            ROS have them.
-        file: File of the column or array; the recording's ``file`` where left out.
-        unit: ``s``, ``ms``, ``us`` or ``ns``.
-    """
-
-    rate: float | None = Field(default=None, gt=0)
-    column: str | int | None = None
-    array: str | None = None
-    nanoseconds: str | int | None = None
-    file: str | None = None
-    unit: Literal['s', 'ms', 'us', 'ns'] = 's'
-
-    @model_validator(mode='after')
-    def _one_source(self) -> TimeSettings:
-        given = [key for key in ('rate', 'column', 'array') if getattr(self, key) is not None]
-        if len(given) != 1:
-            raise ConfigurationError(
-                'the time needs exactly one source', where='time',
-                found=', '.join(given) or 'none', allowed='one of rate, column, array',
-                fix='Write time: {column: t}, or time: {rate: 500} where rows have no stamps',
-            )
-        if self.nanoseconds is not None and (self.rate is not None or self.unit != 's'):
-            raise ConfigurationError(
-                'nanoseconds are added to a column or array of seconds', where='time.nanoseconds',
-                found='a rate' if self.rate is not None else f'unit: {self.unit}',
-                fix='Remove one of them')
-        return self
 
 
 class QuantitySettings(StrictSettings):
@@ -165,6 +130,8 @@ class RecordingSettings(StrictSettings):
         transmission: Needed when a quantity is on the motor side.
         unpowered: Joints that nothing drives in this recording, as in a free swing: their effort
             is zero, recorded or not.
+        sensors: Sensors on links, by names of their own; estimators of states and parameters take
+            what they measured.
         topic: JointState topic of a bag.
         effort_topic: JointState topic that carries the efforts, if another one.
         rename: Joint names in the bag to names in the model.
@@ -191,6 +158,7 @@ class RecordingSettings(StrictSettings):
     command: CommandSettings | None = None
     transmission: TransmissionSettings | None = None
     unpowered: tuple[str, ...] = ()
+    sensors: dict[str, LinkSensorSettings] = {}
     topic: str = '/joint_states'
     effort_topic: str | None = None
     rename: dict[str, str] = Field(default_factory=dict)
@@ -237,6 +205,10 @@ class RecordingSettings(StrictSettings):
                 fix='Name the joint of each column, once')
         for quantity, settings in self.quantities.items():
             _check_quantity(self, quantity, settings)
+        for name, sensor in self.sensors.items():
+            sensor.check(name, self.format)
+            if self.format != 'rosbag':
+                _check_source_of(self, f'sensors.{name}', sensor.file, sensor.time)
         if self.transmission is not None:
             self.transmission.check(len(self.joints))
         return self
@@ -357,11 +329,17 @@ def _check_source(
             raise ConfigurationError(
                 f'the key {key!r} is missing', where=quantity,
                 fix=f'Add {key}: with the name of one in the archive')
-    if recording.format == 'rosbag':
-        return
-    if (settings.file or recording.file) is None:
-        raise ConfigurationError("the key 'file' is missing", where=quantity, fix='Add it')
-    _check_time(recording, settings.time or recording.time)
+    if recording.format != 'rosbag':
+        _check_source_of(recording, quantity, settings.file, settings.time)
+
+
+def _check_source_of(
+    recording: RecordingSettings, where: str, file: str | None, time: TimeSettings | None
+) -> None:
+    """Refuse what a table cannot be read from: no file, or no stamps."""
+    if (file or recording.file) is None:
+        raise ConfigurationError("the key 'file' is missing", where=where, fix='Add it')
+    _check_time(recording, time or recording.time)
 
 
 def _check_time(recording: RecordingSettings, time: TimeSettings | None) -> None:

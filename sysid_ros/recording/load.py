@@ -6,22 +6,26 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from sysid_ros.errors import RecordingError, unreadable
 from sysid_ros.recording.bag.commands import read_commands
+from sysid_ros.recording.bag.link_sensors import read_link_sensors
 from sysid_ros.recording.bag.reader import BagClock, JointStateGathering
 from sysid_ros.recording.bag.storage import bag_files
 from sysid_ros.recording.checks.faults import mend_clock
 from sysid_ros.recording.checks.unpowered import with_unpowered
-from sysid_ros.recording.description import QuantitySettings, RecordingSettings, TimeSettings
+from sysid_ros.recording.description import QuantitySettings, RecordingSettings
+from sysid_ros.recording.link_sensors import LinkSensorChannel
 from sysid_ros.recording.recording import Channel, Recording
 from sysid_ros.recording.samples import Samples, clean_channels, to_joint_side
 from sysid_ros.recording.table.array_files import read_array, read_headers
 from sysid_ros.recording.table.arrays import ArrayHeader, array_header, require_bounded
 from sysid_ros.recording.table.csv_reader import read_csv_columns
+from sysid_ros.recording.time_settings import TimeSettings
 from sysid_ros.recording.units import TIME_UNITS
 
 _BLOCK = 1 << 20
@@ -125,7 +129,10 @@ def _load_bag(settings: RecordingSettings, base: Path) -> Recording:
     groups = gathering.samples(clock.t)
     if settings.command is not None:
         groups += (read_commands(path, settings, clock, counts),)
-    return recording_of(groups, settings, str(path), sha256, clock, counts, gathering.warnings)
+    recording = recording_of(
+        groups, settings, str(path), sha256, clock, counts, gathering.warnings)
+    sensors = read_link_sensors(path, settings.sensors, clock) if settings.sensors else ()
+    return replace(recording, sensors=sensors)
 
 
 def _load_tables(settings: RecordingSettings, base: Path) -> Recording:
@@ -148,16 +155,47 @@ def _load_tables(settings: RecordingSettings, base: Path) -> Recording:
     )
     files = _table_files(settings, base)
     source = ', '.join(sorted(str(path) for path in files))
+    sensors = tuple(_link_sensors(settings, base, start))
+    if sensors and breaks:
+        raise RecordingError(
+            'the clock was reset, and sensors on links have clocks of their own', where=source,
+            found=f'at {breaks[0]:.3f} s', fix='Cut the tables there, or leave the sensors out')
     recording = Recording(
-        tuple(channels), source, hash_files(files), start, counts, warnings, tuple(breaks)
-    )
+        tuple(channels), source, hash_files(files), start, counts, warnings, tuple(breaks), sensors)
     return with_unpowered(recording, settings.unpowered)
+
+
+def _link_sensors(
+    settings: RecordingSettings, base: Path, start: float
+) -> Iterator[LinkSensorChannel]:
+    """What sensors on links measured, on the clock of the joints."""
+    for name, sensor in settings.sensors.items():
+        path = base / (sensor.file or settings.file or '')
+        if settings.format == 'csv':
+            raw = read_csv_columns(
+                path, list(sensor.columns or ()), settings.delimiter, settings.decimal)
+        else:
+            raw = read_array(settings.format, path, sensor.array or '', sensor.columns)
+        if raw.shape[1] != 3:
+            raise RecordingError(
+                'a sensor on a link measures three numbers', where=f'{path}: {name}',
+                found=f'{raw.shape[1]} columns', allowed='3',
+                fix=f'Name them in recording: sensors: {name}: columns')
+        time = sensor.time or settings.time
+        assert time is not None  # checked with the settings
+        # Stamps of its own are in its own file.
+        time = time.model_copy(update={'file': time.file or (sensor.file if sensor.time else None)})
+        t = _read_time(settings, time, base, {name: raw})
+        yield LinkSensorChannel.of_samples(name, sensor, t - start, raw)
 
 
 def _table_files(settings: RecordingSettings, base: Path) -> set[Path]:
     quantities = settings.quantities.values()
     named = [quantity.file for quantity in quantities]
     times = [settings.time, *(quantity.time for quantity in quantities)]
+    for sensor in settings.sensors.values():
+        named.append(sensor.file)
+        times.append(sensor.time)
     named += [time.file for time in times if time is not None and time.rate is None]
     return {base / (name or settings.file or '') for name in named}
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sysid_ros.errors import RecordingError
+
+if TYPE_CHECKING:
+    from sysid_ros.recording.link_sensors import LinkSensorChannel
 
 # ROS joint states carry no unit: a joint's type decides between rad and m.
 SI_UNITS: Mapping[str, tuple[str, ...]] = MappingProxyType({
@@ -140,6 +144,7 @@ class Recording:
         warnings: What a reader of the result has to know, as sentences.
         breaks: Times in [s] across which nothing may be interpolated, because
             the clock was reset there.
+        sensors: What sensors on links measured.
 
     Raises:
         RecordingError: There is no channel, or a joint has two channels of one quantity.
@@ -152,6 +157,7 @@ class Recording:
     counts: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     breaks: tuple[float, ...] = ()
+    sensors: tuple[LinkSensorChannel, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, 'channels', tuple(self.channels))

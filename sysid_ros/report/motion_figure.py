@@ -10,6 +10,7 @@ from sysid_ros.estimation.trajectory.inertial_sensors import (
     Accelerometer,
     Gyroscope,
     LoadCell,
+    PlaceTracker,
 )
 from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Sensor, Tachometer
@@ -111,6 +112,8 @@ def _unit(sensor: Sensor, column: int, robot: RobotModel) -> str:
         return 'rad/s'
     if isinstance(sensor, Accelerometer):
         return 'm/s²'
+    if isinstance(sensor, PlaceTracker):
+        return 'm'
     if isinstance(sensor, LoadCell):
         sliding = robot.joint_types[robot.joint_index(sensor.joint)] == 'prismatic'
         return 'N' if sensor.force or (sensor.force is None and sliding) else 'N·m'

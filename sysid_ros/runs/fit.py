@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from sysid_ros.errors import EstimationError
+from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS, own_name
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
@@ -130,6 +130,13 @@ def _require_possible(
     """
     if estimator != ALL:
         identification.settings.require_estimator(estimator)
+    sensors = identification.settings.recording.sensors
+    if sensors and estimator not in TRAJECTORY_ESTIMATORS:
+        raise ConfigurationError(
+            'sensors on links tell of a motion that the estimator does not seek',
+            where='recording: sensors', found=f'{", ".join(sensors)}, and estimator {estimator}',
+            allowed=', '.join(TRAJECTORY_ESTIMATORS),
+            fix='Name one of these, as --estimator collocation, or take the sensors out')
     require_split(holdout, folds, estimator in TRAJECTORY_ESTIMATORS)
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.actuator_commands import held_commands
+from sysid_ros.estimation.trajectory.link_observations import link_observations
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.estimation.trajectory.torques import at_nodes
@@ -64,9 +65,9 @@ def problem_from_recordings(
     processing: Processing | Sequence[Processing] | None = None,
     parameters: ParameterSet | None = None,
 ) -> TrajectoryProblem:
-    """A trajectory problem of recorded encoders and efforts.
+    """A trajectory problem of recorded encoders, sensors on links and efforts.
 
-    Encoders keep their own stamps. Efforts are brought to the nodes by :func:`at_nodes`.
+    Sensors keep their own stamps. Efforts are brought to the nodes by :func:`at_nodes`.
     Recordings are cut where a channel has a gap or the clock was reset.
 
     Args:
@@ -280,7 +281,9 @@ def _segment(
         observation for kind, tracks, noise in measured.kinds
         for observation in _observations(kind, nodes, tracks, noise))
     start = _recorded_start(robot, nodes, measured.positions, recording, processing)
-    return Segment(nodes, torque, observations, start, measured.commands)
+    return Segment(
+        nodes, torque, observations + link_observations(nodes, recording), start,
+        measured.commands)
 
 
 def _inside(track: Track, nodes: np.ndarray, beyond: int = 0) -> slice:

@@ -11,6 +11,7 @@ import pinocchio as pin
 from sysid_ros.errors import EstimationError, ModelError
 from sysid_ros.estimation.trajectory.sensors import Reading
 from sysid_ros.mechanics.regressor.transmitted_load import load_gradient, load_regressor, with_cut
+from sysid_ros.mechanics.tree.kinematics import body_poses
 from sysid_ros.mechanics.tree.link_motion import LinkMotion, angular_velocity, specific_force
 from sysid_ros.robot.model import RobotModel
 
@@ -120,6 +121,32 @@ class Accelerometer(_Mounted):
         """
         body, axes, point = self.mounting.placement(robot)
         return _in_axes(axes, specific_force(robot, body, point, q, v, _given(a, self.name)))
+
+
+@dataclass(frozen=True)
+class PlaceTracker(_Mounted):
+    """Where a point of a link is in the base frame in [m], as cameras and trackers see it.
+
+    Args:
+        mounting: The point; its orientation does not matter.
+    """
+
+    kind: ClassVar[str] = 'tracker'
+    needs_acceleration: ClassVar[bool] = False
+
+    def read(
+        self, robot: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray | None, *,
+        values: np.ndarray | None = None, columns: np.ndarray | None = None,
+    ) -> Reading:
+        """The place; see :class:`Sensor`."""
+        body, _, point = self.mounting.placement(robot)
+        poses, bodies = body_poses(robot, q), np.array([body])
+        place = poses.points(bodies, point[None])
+        # Forces along each axis of the base, seen at the joints, are the rows of the Jacobian.
+        jacobian = np.stack([
+            poses.joint_forces(bodies, place, np.broadcast_to(axis, place.shape))
+            for axis in np.eye(3)], axis=1)
+        return Reading(place[:, 0], jacobian, np.zeros_like(jacobian))
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,18 @@ from sysid_ros.recording.bag.rosbag2_storage import open_bag
 from sysid_ros.recording.bag.storage import bag_files, check_bag, messages_of
 
 WRENCH, IMU = 'geometry_msgs/msg/WrenchStamped', 'sensor_msgs/msg/Imu'
+POSE, POINT = 'geometry_msgs/msg/PoseStamped', 'geometry_msgs/msg/PointStamped'
 # Vectors of a message, by their names.
 _VECTORS = {
     WRENCH: ('wrench.force', 'wrench.torque'),
     IMU: ('angular_velocity', 'linear_acceleration'),
+    POSE: ('pose.position',),
+    POINT: ('point',),
 }
+# What sensors on the base and on links of a floating robot publish, and how a topic gets recorded.
+_FELT = (WRENCH, IMU)
+_RECORDED = ('Name it in the parameter wrench_topics or imu_topics of identification_node, and '
+             'record again')
 # Where an Imu says that it does not measure a vector: -1 as the first covariance.
 _COVARIANCES = ('angular_velocity_covariance', 'linear_acceleration_covariance')
 # Bytes of a part of a bag that may be unpacked at once.
@@ -29,7 +36,7 @@ _MOST_UNPACKED = 300e6
 
 @dataclass(frozen=True, eq=False)
 class SensorTrack:
-    """Two vectors of one sensor as they were measured.
+    """Vectors of one sensor as they were measured.
 
     Attributes:
         kind: Type of the messages.
@@ -38,7 +45,7 @@ class SensorTrack:
         t: Stamps in [s] since 1970, shape ``(T,)``, strictly increasing; times of reception
             where messages have none.
         values: Force [N] and moment [N·m], or angular velocity [rad/s] and specific force
-            [m/s²], shape ``(T, 6)``.
+            [m/s²], shape ``(T, 6)``; of poses and points the place in [m], shape ``(T, 3)``.
     """
 
     kind: str
@@ -78,12 +85,16 @@ class SensorTrack:
         return both[:, :3], both[:, 3:]
 
 
-def read_sensor(bag: str | Path, topic: str) -> SensorTrack:
-    """Read a topic of ``WrenchStamped`` or ``Imu``.
+def read_sensor(
+    bag: str | Path, topic: str, allowed: Sequence[str] = _FELT, fix: str = _RECORDED
+) -> SensorTrack:
+    """Read a topic of ``WrenchStamped``, ``Imu``, ``PoseStamped`` or ``PointStamped``.
 
     Args:
         bag: Folder of the bag, or its only file.
         topic: The topic.
+        allowed: Types that it may be of.
+        fix: What to do where there is no such topic.
 
     Raises:
         RecordingError: There is no such topic, it is of another type, its frame changes, or a
@@ -93,7 +104,7 @@ def read_sensor(bag: str | Path, topic: str) -> SensorTrack:
     check_bag(path, bag_files(path), _MOST_UNPACKED)
     with one_clear_error(path), open_bag(path) as reader:
         kinds = {item.topic: item.msgtype for item in reader.connections}
-        kind = _kind(kinds, topic, path)
+        kind = _kind(kinds, topic, path, allowed, fix)
         types = get_typestore(Stores.ROS2_HUMBLE)
         messages = [
             (received, types.deserialize_cdr(
@@ -114,16 +125,16 @@ def read_sensor(bag: str | Path, topic: str) -> SensorTrack:
     return SensorTrack(kind, where, _one_frame(messages, where), t, values[first])
 
 
-def _kind(kinds: dict[str, str], topic: str, path: Path) -> str:
-    fitting = [name for name, kind in kinds.items() if kind in _VECTORS]
+def _kind(
+    kinds: dict[str, str], topic: str, path: Path, allowed: Sequence[str], fix: str
+) -> str:
+    fitting = [name for name, kind in kinds.items() if kind in allowed]
     if topic not in fitting:
         raise RecordingError(
             f'the topic {topic} is of the wrong type' if topic in kinds
             else f'there is no topic {topic}', where=str(path),
-            found=kinds.get(topic) or listed(fitting) or 'no wrench and no IMU',
-            allowed=', '.join(_VECTORS),
-            fix='Name it in the parameter wrench_topics or imu_topics of identification_node, and '
-            'record again')
+            found=kinds.get(topic) or listed(fitting) or 'no sensor of these types',
+            allowed=', '.join(allowed), fix=fix)
     return kinds[topic]
 
 

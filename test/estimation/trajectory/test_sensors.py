@@ -15,6 +15,7 @@ from sysid_ros.estimation.trajectory.inertial_sensors import (
     Gyroscope,
     LoadCell,
     Mounting,
+    PlaceTracker,
 )
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.mechanics.joint_terms.terms import ViscousFriction
@@ -112,7 +113,7 @@ def test_they_measure_what_pinocchio_says_of_the_frame(robot, link):
 @pytest.mark.parametrize(('robot', 'link'), list(trees()))
 def test_slopes_of_motion_on_links_are_central_differences(robot, link):
     q, v, a = random_motion(robot, seed=1)
-    for sensor in inertial_sensors(link):
+    for sensor in (*inertial_sensors(link), PlaceTracker(Mounting(link, ORIGIN))):
         assert_slopes(sensor, robot, q, v, a, np.zeros(0), np.zeros(0, dtype=int))
 
 
@@ -120,7 +121,8 @@ def test_slopes_of_motion_on_links_are_central_differences(robot, link):
 def test_slopes_hold_in_closed_loops(name):
     robot = closed.CLOSED[name]()
     q, v, a = closed.smooth_motion(robot, np.linspace(0.3, 1.0, 3), part=0.3)
-    for sensor in inertial_sensors(robot.links[-1].name):
+    link = robot.links[-1].name
+    for sensor in (*inertial_sensors(link), PlaceTracker(Mounting(link, ORIGIN))):
         assert_slopes(sensor, robot, q, v, a, np.zeros(0), np.zeros(0, dtype=int))
 
 
@@ -137,6 +139,18 @@ def test_a_sensor_in_a_closed_loop_measures_the_derivatives_of_its_pose():
     pulled = (where[600] - 2.0 * where[500] + where[400]) / (100 * (t[1] - t[0])) ** 2
     axes = poses.rotation[500, body] @ pin.rpy.rpyToMatrix(*RPY)
     np.testing.assert_allclose(felt, axes.T @ (pulled - robot.gravity), atol=1e-4)
+
+
+@pytest.mark.parametrize(('robot', 'link'), list(trees()))
+def test_a_tracker_sees_the_place_that_pinocchio_says(robot, link):
+    q, v, a = random_motion(robot)
+    seen = PlaceTracker(Mounting(link, ORIGIN)).read(robot, q, v, None).value
+    model = robot.pinocchio_model
+    data, frame = model.createData(), model.frames[model.getBodyId(link)]
+    for place, x in zip(seen, tree_motion(robot, q, v, a)[0], strict=True):
+        pin.forwardKinematics(model, data, configuration(model, x))
+        pose = data.oMi[robot.place_of(link)[0] + 1] * frame.placement
+        np.testing.assert_allclose(place, pose.act(np.array(ORIGIN)), atol=1e-12)
 
 
 def test_sensors_on_the_base_feel_gravity_and_no_turning():
