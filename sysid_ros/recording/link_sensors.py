@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import Field
 
 from sysid_ros.errors import ConfigurationError, RecordingError
-from sysid_ros.recording.recording import frozen_array
 from sysid_ros.recording.time_settings import TimeSettings
 from sysid_ros.recording.units import nearest_unit
 from sysid_ros.settings import StrictSettings
@@ -117,8 +116,10 @@ class LinkSensorChannel:
     values: np.ndarray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, 't', frozen_array(self.t))
-        object.__setattr__(self, 'values', frozen_array(self.values))
+        for name in ('t', 'values'):
+            array = np.array(getattr(self, name), dtype=float, order='C')
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
         where = f'sensor {self.name}'
         if self.t.ndim != 1 or self.values.shape != (len(self.t), 3):
             raise RecordingError(

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sysid_ros.errors import RecordingError
-
-if TYPE_CHECKING:
-    from sysid_ros.recording.link_sensors import LinkSensorChannel
+from sysid_ros.recording.link_sensors import LinkSensorChannel
 
 # ROS joint states carry no unit: a joint's type decides between rad and m.
 SI_UNITS: Mapping[str, tuple[str, ...]] = MappingProxyType({
