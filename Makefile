@@ -156,7 +156,7 @@ $(READY): $(RECIPES) $(INTERFACES) | check-machine
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --requirement constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-	  --editable '.[demo,test,lint]'
+	  --editable '.[demo,studio,test,lint]'
 	touch $@
 
 # Apart from the above: tests compile what they need, and wait for nothing else.

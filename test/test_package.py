@@ -34,6 +34,7 @@ PROVIDERS = {
     'coal': ('pin', 'coal'),
     'control_msgs': (None, 'control_msgs'),
     'cvxpy': ('cvxpy', None),
+    'fastapi': ('fastapi', None),
     'jinja2': ('jinja2', 'python3-jinja2'),
     'launch': (None, 'launch'),
     'launch_ros': (None, 'launch_ros'),
@@ -44,6 +45,7 @@ PROVIDERS = {
     'matplotlib': ('matplotlib', 'python3-matplotlib'),
     'mcap': ('mcap', None),
     'mujoco': ('mujoco', None),
+    'nicegui': ('nicegui', None),
     'numba': ('numba', 'python3-numba'),
     'numpy': ('numpy', 'python3-numpy'),
     'pinocchio': ('pin', 'pinocchio'),
@@ -55,6 +57,7 @@ PROVIDERS = {
     'rosbags': ('rosbags', None),
     'scipy': ('scipy', 'python3-scipy'),
     'threadpoolctl': ('threadpoolctl', None),
+    'uvicorn': ('uvicorn', None),
     'xacro': ('xacro', 'xacro'),
     'yaml': ('pyyaml', 'python3-yaml'),
     'zstandard': ('zstandard', None),
@@ -74,8 +77,8 @@ def launched():
 
 # Not imported, but run: `ros2 launch`, what it starts, and what messages need to be sent.
 RUN = {'ros2launch', 'rosidl_default_runtime', *launched()}
-# Nobody needs it but who exports USD, and is told so then.
-ASKED_FOR = 'usd-core'
+# Nobody needs them but who exports USD, or opens the page in a browser, and is told so then.
+ASKED_FOR = {'usd-core', 'fastapi', 'nicegui', 'uvicorn'}
 # The manifest leaves the choice of the middleware to the ROS distribution.
 MIDDLEWARE = 'ros-rmw-fastrtps-cpp'
 
@@ -193,6 +196,7 @@ def test_every_import_is_a_declared_dependency():
         **requirements('options.extras_require', 'demo'),
         **requirements('options.extras_require', 'completion'),
         **requirements('options.extras_require', 'usd'),
+        **requirements('options.extras_require', 'studio'),
     }
     wheels = requirements('ros_wheels', 'runtime')
     rosdep = dependencies('depend', 'exec_depend')
@@ -205,7 +209,7 @@ def test_every_import_is_a_declared_dependency():
         requirement, key = PROVIDERS[name]
         assert requirement is None or requirement in pip, f'{requirement} is missing in setup.cfg'
         if key is None:
-            there = requirement in {*for_ros, ASKED_FOR}
+            there = requirement in {*for_ros, *ASKED_FOR}
             assert there, f'{requirement} is missing in requirements-ros.txt'
         else:
             assert key in rosdep, f'{key} is missing in package.xml'
@@ -217,7 +221,7 @@ def test_every_declared_dependency_is_imported():
     pip = {requirement for requirement, _ in providers}
     keys = {key for _, key in providers} | imported | RUN
     declared = {*requirements('options', 'install_requires')}
-    for extra in ('mjcf', 'demo', 'usd', 'completion'):
+    for extra in ('mjcf', 'demo', 'usd', 'studio', 'completion'):
         declared |= requirements('options.extras_require', extra).keys()
     assert declared <= pip
     assert {name for name, _ in listed_for_ros()} <= pip

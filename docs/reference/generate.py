@@ -68,7 +68,21 @@ def pages() -> dict[str, str]:
     return {
         'settings.md': settings_page(), 'verbs.md': verbs_page(),
         'parameters.md': parameters_page(), 'interfaces.md': interfaces_page(),
-        'verdict.md': verdict_page(), 'errors.md': error_tables.errors_page(_NOTE)}
+        'verdict.md': verdict_page(), 'errors.md': error_tables.errors_page(_NOTE),
+        'glossary.md': glossary_page()}
+
+
+def glossary_page() -> str:
+    """Words that summaries, reports and pages say."""
+    from sysid_ros.studio.glossary import GLOSSARY
+
+    rows = [f'| {tables.cell(word)} | {tables.cell(text)} |' for word, text in GLOSSARY.items()]
+    return '\n\n'.join([
+        '# Words of the summary', _NOTE,
+        'What `sysid fit` prints, `summary.txt` and `report.html` say, in the order in which they '
+        'come, and words of [the page in a browser](../how-to/studio.md). Reasons of the verdict '
+        'have [a page of their own](../how-to/verdict.md).',
+        '\n'.join(['| word | what it means |', '|---|---|', *rows])]) + '\n'
 
 
 def settings_page() -> str:

@@ -18,8 +18,8 @@ from sysid_ros.cli.command_line import command_line
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.shown import Shown, add_shown_arguments, show, shown_by
 from sysid_ros.estimation.estimator import ALIASES, REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS
-from sysid_ros.runs.fit import ALL, Run, fit_to_folder
-from sysid_ros.runs.sources import load_another, load_source
+from sysid_ros.runs.fit import ALL, Run
+from sysid_ros.runs.fit_request import FitRequest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,22 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Fit, evaluate, write and print."""
-    first, *more = options.sources
-    identification = load_source(first, options.settings, options.base)
-    others = [load_another(path, options.settings, options.base) for path in more]
-    validation = None
-    if options.validate is not None:
-        validation = load_another(options.validate, options.settings, options.base)
-    estimator = options.estimator or identification.settings.fit.estimator
-    name = first.resolve().stem if first.is_file() else first.resolve().name
-    together = f'+{len(more)}' if more else ''
     shown = shown_by(options)
-    return report(fit_to_folder(
-        identification, options.output or Path('runs') / f'{name}{together}-{estimator}',
-        estimator=estimator, others=others, validation=validation, holdout=options.holdout,
-        folds=options.folds, command=command_line(),
-        stage=shown.stage,
-        drawing=getattr(options, 'drawing', None),
+    request = FitRequest(
+        tuple(options.sources), options.settings, options.base, options.estimator,
+        options.validate, options.holdout, options.folds, options.output)
+    return report(request.run(
+        command=command_line(), stage=shown.stage, drawing=getattr(options, 'drawing', None),
     ), shown)
 
 

@@ -22,7 +22,9 @@ from sysid_ros.evaluation.study import Study
 from sysid_ros.evaluation.study_checks import require_split
 from sysid_ros.report.brief import brief_summary
 from sysid_ros.report.drawing import Drawing
+from sysid_ros.report.headline import headline
 from sysid_ros.report.plotly_script import packing_plotly
+from sysid_ros.report.report_source import HELD_OUT, TRAINING
 from sysid_ros.runs.judged import digests
 from sysid_ros.runs.report_files import longer_simulation, report_source, write_report
 from sysid_ros.runs.run_folder import RunFolder
@@ -54,6 +56,14 @@ class Run:
     brief: str
     condition: float
     note: str = ''
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """What the model gained, where it is worst, and how much of it the data told."""
+        held_out = self.evaluation.held_out
+        predictions = {} if held_out is None else {HELD_OUT: held_out}
+        return headline(
+            predictions | {TRAINING: self.evaluation.training}, self.evaluation.estimate)
 
 
 def fit_to_folder(

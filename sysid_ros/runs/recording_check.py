@@ -60,6 +60,15 @@ class RecordingCheck:
         """Whether nothing speaks against the data."""
         return all(check.light != 'bad' for check in self.lights.checks)
 
+    @property
+    def verdict(self) -> str:
+        """Whether it is good enough to be fitted, in words."""
+        poor = [check.name.lower() for check in self.lights.checks if check.light != 'good']
+        if not self.usable:
+            return 'do not fit this before it is mended: ' + ', '.join(poor)
+        enough = 'hardly enough to fit' if 'content' in poor else 'good enough to fit'
+        return enough + (f'; worth a look: {", ".join(poor)}' if poor else '')
+
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {'lights': [check.model_dump() for check in self.lights.checks],
@@ -67,11 +76,11 @@ class RecordingCheck:
 
     def text(self) -> str:
         """Lights with their cures, then joint by joint."""
-        lines = [f'{self.lights.source}: {self._verdict()}', '']
+        lines = [f'{self.lights.source}: {self.verdict}', '']
         for check in self.lights.checks:
             lines.append(f'  {_WORDS[check.light]:5} {check.name:9} {check.text}')
             if check.light != 'good':
-                lines.append(f'{"":17}-> {self._cure(check.name)}')
+                lines.append(f'{"":17}-> {self.cure(check.name)}')
         lines += ['', *self.quality.text().splitlines()]
         return '\n'.join(
             textwrap.fill(line, _WIDTH, subsequent_indent=' ' * 17) if len(line) > _WIDTH else line
@@ -83,28 +92,26 @@ class RecordingCheck:
         poor = sorted(
             (check for check in self.lights.checks if check.light != 'good'),
             key=lambda check: check.light != 'bad')
-        lines = [f'{self.lights.duration:7.1f} s  {self._verdict()}']
+        lines = [f'{self.lights.duration:7.1f} s  {self.verdict}']
         lines += [
             f'{"":11}{_WORDS[check.light]:5}{check.name.lower()}: {check.text} '
-            f'-> {self._cure(check.name)}' for check in poor]
+            f'-> {self.cure(check.name)}' for check in poor]
         lines += [f'{"":11}good {", ".join(good)}'] if good else []
         return '\n'.join(
             textwrap.fill(line, _WIDTH, subsequent_indent=' ' * 16) for line in lines)
 
-    def _cure(self, light: str) -> str:
+    def cure(self, light: str) -> str:
+        """What mends a light that is not good.
+
+        Args:
+            light: Its name.
+        """
         if light == 'Stamps' and self.quality.gaps and self.quality.jitter < MOST_JITTER:
             return _GAPS
         if light == 'Content':
             seconds = self.content.duration / max(self.content.per_combination, 1e-3)
             return f'{_CURES[light]}, {_round_up(seconds)} s of motion like this at least'
         return _CURES[light]
-
-    def _verdict(self) -> str:
-        poor = [check.name.lower() for check in self.lights.checks if check.light != 'good']
-        if not self.usable:
-            return 'do not fit this before it is mended: ' + ', '.join(poor)
-        enough = 'hardly enough to fit' if 'content' in poor else 'good enough to fit'
-        return enough + (f'; worth a look: {", ".join(poor)}' if poor else '')
 
 
 def check_recording(setup: FitSetup) -> RecordingCheck:

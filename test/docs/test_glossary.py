@@ -8,7 +8,7 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 PAGE = PROJECT / 'docs' / 'reference' / 'glossary.md'
 WORDS = re.findall(r'^\| ([^|]+?) \| ', PAGE.read_text(encoding='utf-8'), re.MULTILINE)[1:]
-SHOWN = ('report', 'evaluation', 'estimation', 'recording', 'mechanics', 'runs')
+SHOWN = ('report', 'evaluation', 'estimation', 'recording', 'mechanics', 'runs', 'studio/page')
 
 
 @pytest.fixture(scope='module')

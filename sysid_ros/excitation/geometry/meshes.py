@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import coal
 import numpy as np
@@ -29,6 +32,40 @@ def load_hull(file: Path, scale: tuple[float, ...]) -> coal.Convex:
     Raises:
         ModelError: It is too large, or cannot be read.
     """
+    with _reading(file):
+        return _hull(_vertices(file, scale))
+
+
+def hull_triangles(file: Path, scale: tuple[float, ...]) -> np.ndarray:
+    """Triangles of the convex hull of a mesh, counterclockwise from outside.
+
+    Args:
+        file: STL, OBJ, DAE or whatever else coal reads.
+        scale: What its coordinates are multiplied by.
+
+    Returns:
+        Corners in [m], shape ``(k, 3, 3)``.
+
+    Raises:
+        ModelError: It is too large, or cannot be read.
+    """
+    with _reading(file):
+        points = _vertices(file, scale)
+        hull = _convex_hull(points)
+    triangles = points[hull.simplices]
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    inwards = np.einsum('ki,ki->k', normals, hull.equations[:, :3]) < 0.0
+    triangles[inwards] = triangles[inwards][:, ::-1]
+    return triangles
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """Say of which mesh an error is.
+
+    Raises:
+        ModelError: It is too large, or cannot be read.
+    """
     size = file.stat().st_size
     if size > _LARGEST_MESH:
         raise ModelError(
@@ -37,12 +74,16 @@ def load_hull(file: Path, scale: tuple[float, ...]) -> coal.Convex:
             fix='Name a coarser collision mesh in the description',
         )
     try:
-        return _hull(coal.MeshLoader().load(str(file), np.array(scale)).vertices())
+        yield
     except (RuntimeError, ValueError) as error:
         raise ModelError(
             f'the mesh cannot be read: {" ".join(str(error).split())[:_SAID]}', where=str(file),
             fix='Repair it, or remove it from the collision shapes',
         ) from error
+
+
+def _vertices(file: Path, scale: tuple[float, ...]) -> np.ndarray:
+    return np.array(coal.MeshLoader().load(str(file), np.array(scale)).vertices())
 
 
 def _hull(points: np.ndarray) -> coal.Convex:
@@ -54,17 +95,26 @@ def _hull(points: np.ndarray) -> coal.Convex:
     Raises:
         ValueError: The points are not finite, or lie in a plane.
     """
+    corners = points[_convex_hull(points).vertices]
+    coordinates = coal.StdVec_Vec3s()
+    coordinates.extend(list(corners))
+    return coal.ConvexBase.convexHull(coordinates, True, 'Qt')
+
+
+def _convex_hull(points: np.ndarray) -> Any:
+    """SciPy's convex hull of points, shape ``(k, 3)``.
+
+    Raises:
+        ValueError: The points are not finite, or lie in a plane.
+    """
     from scipy.spatial import ConvexHull, QhullError  # noqa: PLC0415 (few robots need it)
 
     if not np.isfinite(points).all() or np.abs(points).max(initial=0.0) > _FARTHEST:
         raise ValueError(f'a vertex is farther away than {_FARTHEST:g} m, or no number')
     try:
-        corners = points[ConvexHull(points, qhull_options='Qt').vertices]
+        return ConvexHull(points, qhull_options='Qt')
     except QhullError as error:
         raise ValueError(f'it has no convex hull: {str(error).splitlines()[0]}') from error
-    coordinates = coal.StdVec_Vec3s()
-    coordinates.extend(list(corners))
-    return coal.ConvexBase.convexHull(coordinates, True, 'Qt')
 
 
 def covering_segment(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:

@@ -19,7 +19,7 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 import sysid_ros
 apart = ('sysid_ros.nodes', 'sysid_ros.ros2_command', 'sysid_ros.msg', 'sysid_ros.srv',
-         'sysid_ros.action', 'sysid_ros.lib')
+         'sysid_ros.action', 'sysid_ros.lib', 'sysid_ros.studio.page')
 for module in pkgutil.walk_packages(sysid_ros.__path__, 'sysid_ros.', onerror=lambda name: None):
     if not module.name.startswith(apart):
         importlib.import_module(module.name)

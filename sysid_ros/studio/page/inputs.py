@@ -1,0 +1,121 @@
+"""Inputs of a page whose values all browsers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nicegui import ui
+
+from sysid_ros.studio.page.errors import guarded
+from sysid_ros.studio.page.frame import Frame
+
+
+def selection(
+    frame: Frame, label: str, options: Callable[[], Mapping[str, str]],
+    value: Callable[[], str], choose: Callable[[str], Any],
+) -> Any:
+    """One of several options.
+
+    Args:
+        frame: The page.
+        label: What is chosen.
+        options: What is shown of each option, by its value.
+        value: What is chosen now.
+        choose: Is told what is chosen; the first option where it was cleared.
+    """
+    def known() -> str | None:
+        return value() if value() in options() else None
+
+    made = ui.select(
+        dict(options()), label=label, value=known(),
+        on_change=guarded(lambda event: choose(event.value or '')))
+    made.props('outlined dense options-dense').classes('grow')
+
+    def update() -> None:
+        if made.options != dict(options()):
+            made.set_options(dict(options()), value=known())
+        elif made.value != known():
+            made.set_value(known())
+
+    frame.follow(made, update)
+    return made
+
+
+def selections(
+    frame: Frame, label: str, options: Callable[[], Sequence[str]],
+    value: Callable[[], Sequence[str]], choose: Callable[[tuple[str, ...]], Any],
+) -> Any:
+    """Some of several options, in the order in which they are chosen.
+
+    Args:
+        frame: The page.
+        label: What is chosen.
+        options: The options.
+        value: What is chosen now.
+        choose: Is told what is chosen.
+    """
+    def known() -> list[str]:
+        return [name for name in value() if name in options()]
+
+    made = ui.select(
+        list(options()), label=label, value=known(), multiple=True,
+        on_change=guarded(lambda event: choose(tuple(event.value or ()))))
+    made.props('outlined dense options-dense').classes('grow')
+
+    def update() -> None:
+        if made.options != list(options()):
+            made.set_options(list(options()), value=known())
+        elif made.value != known():
+            made.set_value(known())
+
+    frame.follow(made, update)
+    return made
+
+
+def switch(
+    frame: Frame, label: str, value: Callable[[], bool], choose: Callable[[bool], Any]
+) -> Any:
+    """A box to tick.
+
+    Args:
+        frame: The page.
+        label: What it is for.
+        value: Whether it is ticked.
+        choose: Is told whether it is.
+    """
+    made = ui.checkbox(label, value=value(), on_change=guarded(lambda event: choose(event.value)))
+    frame.follow(made, lambda: None if made.value == value() else made.set_value(value()))
+    return made
+
+
+def quantity(
+    frame: Frame, label: str, least: float, most: float, step: float,
+    value: Callable[[], float], choose: Callable[[float], Any],
+) -> Any:
+    """A number between bounds; others are not taken.
+
+    Args:
+        frame: The page.
+        label: What it is, with its unit.
+        least: Smallest.
+        most: Largest.
+        step: Of its arrows.
+        value: What it is now.
+        choose: Is told what it is.
+    """
+    def take(event: Any) -> None:
+        if event.value is not None and least <= event.value <= most:
+            choose(event.value)
+
+    made = ui.number(
+        label, value=value(), min=least, max=most, step=step, on_change=guarded(take))
+    made.props('outlined dense')
+
+    def update() -> None:
+        # What somebody types is left alone until it is a value.
+        if made.value is not None and least <= made.value <= most and made.value != value():
+            made.set_value(value())
+
+    frame.follow(made, update)
+    return made
