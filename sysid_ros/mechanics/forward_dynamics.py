@@ -358,7 +358,8 @@ def _falling_too_fast(
     moved = np.einsum('kn,snk->sk', axes, np.linalg.solve(
         mass, np.broadcast_to(axes.T, (len(mass), *axes.T.shape))))
     # An axis without inertia, which only an inconsistent estimate has, is left as it is.
-    least = -1.0 / (h * np.where(moved > 0.0, moved, np.finfo(float).tiny))
+    least = np.full_like(moved, -np.inf)
+    np.divide(-1.0, h * moved, out=least, where=h * moved > np.finfo(float).tiny)
     return np.einsum('sk,kn,km->snm', np.maximum(least - along, 0.0), axes, axes)
 
 

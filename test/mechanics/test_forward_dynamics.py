@@ -226,6 +226,15 @@ def test_friction_that_falls_within_a_step_accelerates_and_turns_no_force_around
     assert q[0, 0] == pytest.approx(exact[0], rel=0.02)
 
 
+def test_friction_that_falls_is_taken_as_it_is_where_an_estimate_has_no_inertia():
+    model = block(CoulombFriction(smoothing=0.001), StribeckFriction()).model
+    inconsistent = ForwardDynamics(model, model.parameters.with_values({
+        'block.mass': -2.0, 'rail.stribeck_friction': 6.0, 'rail.stribeck_velocity': 0.005}).values)
+    # No warning is raised, which tests take as errors.
+    q, v, _ = inconsistent.step(*np.array([0.0, 0.0025, 8.5]).reshape(3, 1, 1), 5e-3)
+    assert np.isfinite([q, v]).all()
+
+
 def test_friction_of_an_axis_holds_the_axis_alone():
     robot = RobotModel.from_urdf(simulated.arm_urdf())
     axis = (('both', (('elbow', 1.0), ('wrist', 1.0))),)
