@@ -31,6 +31,7 @@ from sysid_ros.recording.checks.effort_scale import (
     EffortScales,
     clock_seen_in,
     effort_scales_together,
+    without_noise,
 )
 from sysid_ros.recording.checks.single_effort import EXPLAINED, TOLD, judge_effort
 from sysid_ros.recording.dataset import Dataset
@@ -118,7 +119,9 @@ def effort_findings_together(
         for plain, those in zip(whole, usable, strict=True)]
     count = len(recordings)
     scales = [
-        _with_seen_clock(told, one, model, (joints - told.odd.keys(), compared[count:]))
+        _with_seen_clock(
+            _without_noise(told, one, model, joints), one, model,
+            (joints - told.odd.keys(), compared[count:]))
         for told, one, joints in zip(
             effort_scales_together(compared[:count], compared[count:]), recordings, usable[:count],
             strict=True)]
@@ -127,6 +130,23 @@ def effort_findings_together(
         (*_with_one_current(list(_with_scales(findings, told)), plain), *shared)
         for (findings, shared), told, plain in zip(
             in_units, (*scales, *unsaid), whole, strict=True))
+
+
+def _without_noise(
+    told: EffortScales, recorded: RecordedEfforts, model: TorqueModel, joints: Collection[str]
+) -> EffortScales:
+    """Scales, without those that noise of the encoders makes; see :func:`.without_noise`.
+
+    Args:
+        told: Scales of the recording.
+        recorded: The recording.
+        model: Torque model with the prior.
+        joints: Those whose efforts tell.
+    """
+    if not (told.all_off or told.odd):
+        return told
+    return without_noise(told, {
+        name: own[0] for name, own in _filtered(recorded, model).items() if own and name in joints})
 
 
 def _with_seen_clock(
@@ -177,22 +197,22 @@ def _judged(
         else EffortFinding(name, EffortKind.CONSTANT, 1.0, 0.0, 0.0)
         for (name, own), moves in zip(read.items(), moving, strict=True)]
     if any(one.kind is EffortKind.UNRELATED for one in findings):
-        findings = list(_without_kicks(findings, recorded, model))
+        findings = list(_related(findings, recorded, model))
     return [
         replace(one, suggestion=advice(one.kind, {one.joint: one.scale}, tuple(read)))
         for one in findings]
 
 
-def _without_kicks(
+def _related(
     findings: Sequence[EffortFinding], recorded: RecordedEfforts, model: TorqueModel
 ) -> Iterator[EffortFinding]:
     """Findings; of efforts that nothing explains, by what a fit's filter leaves of them.
 
     Kicks of a controller, of one sample or two, may hold most of an effort's power, and no encoder
-    shows their motion. What a fit filters out accuses nobody, if the rest is explained.
+    shows their motion; noise of the encoders foretells torques that are none. What a fit filters
+    out accuses nobody, if the rest is explained.
     """
-    fitted = _fitted_efforts(recorded)
-    smooth = {} if fitted is None else _read(recorded._replace(dataset=fitted), model)
+    smooth = _filtered(recorded, model)
     for one in findings:
         if one.kind is EffortKind.UNRELATED and smooth.get(one.joint):
             again = judge_effort(one.joint, smooth[one.joint], recorded.ratios.get(one.joint), True)
@@ -201,26 +221,18 @@ def _without_kicks(
             yield one
 
 
-def _fitted_efforts(recorded: RecordedEfforts) -> Dataset | None:
-    """A recording whose efforts are filtered as those of a fit; None where a segment is too short.
+def _filtered(recorded: RecordedEfforts, model: TorqueModel) -> dict[str, list[Reading]]:
+    """The efforts beside the prior's torques, filtered as rows of a fit; none where it cannot be.
 
-    Masked samples are replaced by what lies between their neighbours.
+    Where a segment is too short for the filter, or nothing says which one it is, there are none.
     """
-    dataset = recorded.dataset
     if recorded.low_pass is None:
-        return None
-    tau = np.array(dataset.tau)
+        return {}
     try:
-        for first, last in dataset.segments:
-            part = slice(first, last)
-            rows = np.arange(last - first)
-            for joint, usable in enumerate(dataset.mask[part].T):
-                if usable.any():
-                    tau[part, joint] = np.interp(rows, rows[usable], tau[part, joint][usable])
-            tau[part] = recorded.low_pass.apply(tau[part], dataset.rate)
+        return dict(zip(model.robot.joint_names, readings(
+            recorded.dataset, model, recorded.low_pass), strict=True))
     except (ConfigurationError, RecordingError):
-        return None
-    return replace(dataset, tau=tau)
+        return {}
 
 
 def _in_one_unit(

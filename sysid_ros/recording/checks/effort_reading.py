@@ -17,6 +17,7 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.numerics.decomposition import svd
 from sysid_ros.numerics.least_squares.nonnegative import nonnegative_least_squares
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.processing.low_pass import LowPass
 from sysid_ros.recording.processing.resolution import sample_noise
 from sysid_ros.robot.inertia import central_inertia, inertial_parameters, is_consistent
 from sysid_ros.robot.model import RobotModel
@@ -26,24 +27,32 @@ _MASS, _CENTRE, _INERTIA = 0.2, 0.02, 0.3
 # The model is not better than this, in parts of the torque; and its errors this far apart in
 # [s] are independent.
 _MISMATCH, _STRETCH = 0.05, 0.1
-# Rows that are looked at, spread evenly over the recording.
-_ROWS = 2000
+# Rows that are looked at, spread evenly over the recording; filtered ones in parts of the cut-off.
+_ROWS, _OFTEN = 2000, 10.0
+# Terms of a joint that are not negative: viscous and dry friction, and drive inertia.
+_FRICTION = 3
 
 
-def readings(dataset: Dataset, model: TorqueModel) -> Iterator[list[Reading]]:
+def readings(
+    dataset: Dataset, model: TorqueModel, low_pass: LowPass | None = None
+) -> Iterator[list[Reading]]:
     """For every joint the effort with gravity and without; none where there is no effort.
 
     Args:
         dataset: Motion and effort.
         model: Torque model with the prior; its joints must be the dataset's, in order.
+        low_pass: What efforts and the model's torques go through, as the rows of a fit; nothing
+            where left out.
+
+    Raises:
+        ConfigurationError: The filter's cut-off is not below half the sampling rate.
+        RecordingError: A segment is not longer than the filter.
     """
-    rows = np.arange(0, len(dataset), max(len(dataset) // _ROWS, 1))
-    q, v, a = dataset.q[rows], dataset.v[rows], dataset.a[rows]
-    full = inertial_regressor(model.robot, q, v, a)
-    gravity = inertial_regressor(model.robot, q, np.zeros_like(v), np.zeros_like(a))
-    springs = any(isinstance(term, Stiffness) for term in model.terms)
-    free = np.stack([np.ones_like(q), *([q] if springs else [])], axis=-1)
-    friction = np.stack([v, np.sign(v), a], axis=-1)
+    rows, columns = _sampled(dataset, model) if low_pass is None else _filtered(
+        dataset, model, low_pass)
+    width = columns.shape[-1] - 1 - _FRICTION - _free(model)
+    full, gravity, free, friction, efforts = np.split(
+        columns, np.cumsum([width // 2, width // 2, _free(model), _FRICTION]), axis=-1)
     # With what carries the weight, and what accelerates the links alone.
     parts = ((full, gravity), (full - gravity, np.zeros_like(gravity)))
     spread = _prior_spread(model.robot)
@@ -51,7 +60,7 @@ def readings(dataset: Dataset, model: TorqueModel) -> Iterator[list[Reading]]:
     independent = max(dataset.duration / _STRETCH, 10.0)
     for joint in range(len(dataset.joint_names)):
         used = dataset.mask[rows, joint]
-        tau = dataset.tau[rows, joint][used]
+        tau = efforts[used, joint, 0]
         if len(tau) <= 2 * len(prior) or np.ptp(tau) == 0:
             yield []
             continue
@@ -68,6 +77,66 @@ def readings(dataset: Dataset, model: TorqueModel) -> Iterator[list[Reading]]:
         for reading in readings:
             reading.scale_rows(np.sqrt(min(independent, len(tau))) / noise)
         yield readings
+
+
+def _free(model: TorqueModel) -> int:
+    """Number of terms of a joint that may have any sign: its offset, and its spring."""
+    return 1 + any(isinstance(term, Stiffness) for term in model.terms)
+
+
+def _columns(
+    dataset: Dataset, model: TorqueModel, tau: np.ndarray, rows: slice | np.ndarray
+) -> np.ndarray:
+    """Regressor, its part that carries weight, the joints' own terms and efforts, ``(T, n, c)``.
+
+    Args:
+        dataset: Motion.
+        model: Torque model with the prior.
+        tau: Efforts, shape ``(N, n)``.
+        rows: Which T samples.
+    """
+    q, v, a = dataset.q[rows], dataset.v[rows], dataset.a[rows]
+    full = inertial_regressor(model.robot, q, v, a)
+    gravity = inertial_regressor(model.robot, q, np.zeros_like(v), np.zeros_like(a))
+    free = np.stack([np.ones_like(q), q][:_free(model)], axis=-1)
+    friction = np.stack([v, np.sign(v), a], axis=-1)
+    return np.concatenate([full, gravity, free, friction, tau[rows][..., None]], axis=-1)
+
+
+def _sampled(dataset: Dataset, model: TorqueModel) -> tuple[np.ndarray, np.ndarray]:
+    """Samples spread evenly over the recording, and their columns."""
+    rows = np.arange(0, len(dataset), max(len(dataset) // _ROWS, 1))
+    return rows, _columns(dataset, model, dataset.tau, rows)
+
+
+def _filtered(
+    dataset: Dataset, model: TorqueModel, low_pass: LowPass
+) -> tuple[np.ndarray, np.ndarray]:
+    """Samples as often as the filter's output needs them, and their filtered columns."""
+    tau = _interpolated_efforts(dataset)
+    step = max(int(dataset.rate / (_OFTEN * low_pass.cutoff)), 1)
+    rows, columns = [], []
+    for first, last in dataset.segments:
+        keep = np.arange(0, last - first, step)
+
+        def samples(part: slice, first: int = first) -> np.ndarray:
+            return _columns(
+                dataset, model, tau, slice(first + part.start, first + part.stop, part.step))
+
+        rows.append(first + keep)
+        columns.append(low_pass.rows(samples, last - first, dataset.rate, keep))
+    return np.concatenate(rows), np.concatenate(columns)
+
+
+def _interpolated_efforts(dataset: Dataset) -> np.ndarray:
+    """Efforts whose masked samples are what lies between their neighbours, shape ``(N, n)``."""
+    tau = np.array(dataset.tau)
+    for first, last in dataset.segments:
+        part, rows = slice(first, last), np.arange(last - first)
+        for joint, usable in enumerate(dataset.mask[part].T):
+            if usable.any():
+                tau[part, joint] = np.interp(rows, rows[usable], tau[part, joint][usable])
+    return tau
 
 
 def _prior_spread(robot: RobotModel) -> np.ndarray:

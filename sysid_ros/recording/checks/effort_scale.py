@@ -14,7 +14,7 @@ large, beside what carries their weight.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -200,6 +200,27 @@ def _seen_in(
         if own and others and not agree(float(np.median(own) - np.median(others)), offset):
             return False
     return True
+
+
+def without_noise(told: EffortScales, smooth: Mapping[str, Reading]) -> EffortScales:
+    """Scales, without those that efforts and torques do not show behind the filter of a fit.
+
+    Noise of encoders makes the torque that they foretell larger, most where weight and
+    acceleration leave little of each other, and so an effort smaller beside it.
+
+    Args:
+        told: Scales of a recording.
+        smooth: Each of its joints' efforts beside the torque of the prior, filtered alike.
+    """
+    if not _telling(smooth):
+        return told
+    again = effort_scales(smooth)
+    odd = {
+        name: offset for name, offset in told.odd.items()
+        if _seen_in([smooth], [(name, 0)], offset)}
+    common = agree(again.common, told.common)
+    return replace(
+        told, odd=odd, common_deviation=told.common_deviation if common else np.inf)
 
 
 def clock_seen_in(recordings: Sequence[Mapping[str, Reading]], inertial: float) -> bool:
