@@ -66,7 +66,7 @@ class OpenLoop:
         return initial_states(self.problem)
 
     def states_at(self, values: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-        """The same by parameters, on which joints depend that nothing measures.
+        """Positions and velocities at the nodes, by parameters where nothing measures a joint.
 
         Args:
             values: Of all parameters, shape ``(p,)``.

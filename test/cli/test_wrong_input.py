@@ -107,7 +107,7 @@ SETTINGS = [
     (lambda text: 'robot: {urdf: robot.urdf}\n', "first.yaml: the key 'recording' is missing",
      'Add recording: {…}, with format, joints, file'),
     (lambda text: ONE_JOINT, 'first.csv: no position was recorded for slide (found swing)',
-     'robot: {locked_joints: {slide: 0.0}}; otherwise record them'),
+     'robot: {locked_joints: {slide: 0.0}}; if they moved and have no encoder'),
     (replaced('[swing, slide]', '[swing, slde]'), 'no position was recorded for slide (found swing,'
      ' slde)', "If 'slde' is 'slide', correct recording.joints"),
     (replaced('robot.urdf', 'robot.urdf, locked_joints: {slide: rest}'),

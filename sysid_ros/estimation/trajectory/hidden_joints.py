@@ -7,7 +7,7 @@ States at the nodes are those of least
 
 readings y of sensors h with noise :math:`\sigma`, the trapezoidal rule f, and Q that of white noise
 of accelerations, with the parameters as they are: a fixed-interval Kalman smoother, iterated. No
-equation is integrated from a start, which nobody knows, so that unstable joints are told as well.
+equation is integrated from a start, which nobody knows, so that unstable joints are found as well.
 
 References:
     Bell 1994, The iterated Kalman smoother as a Gauss-Newton method.
@@ -25,6 +25,7 @@ from sysid_ros.estimation.trajectory.collocation import Collocation
 from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.mechanics.tree.acceleration import linearised_accelerations
+from sysid_ros.numerics.least_squares.chain import NormalEquations
 
 # White noise of accelerations in parts of the motion's own: by how much first guesses of
 # parameters are off.
@@ -34,6 +35,9 @@ _TOLERANCE, _ITERATIONS = 1e-6, 100
 # First dampings of searches that are tried: without any, motion swings through whole turns where
 # equations are far from linear; with much, slow motion hardly moves.
 _DAMPINGS = (1e-4, 1e-14)
+
+# Standard deviation of a position in [rad] or [m] of which nothing is known.
+_WIDEST = 10.0
 
 States = tuple[np.ndarray, np.ndarray]
 
@@ -71,11 +75,22 @@ def _smoothed(problem: TrajectoryProblem, pair: States, hidden: np.ndarray) -> S
         try:
             found.append(solver.minimise(chain, np.hstack(start), none, none, none))
         except np.linalg.LinAlgError as error:
-            raise _untold(problem, hidden) from error
+            raise _undetermined(problem, hidden) from error
     best = min(found, key=lambda solution: solution.iterations[-1].cost)
-    if not np.isfinite(best.states).all():
-        raise _untold(problem, hidden)
+    if not (np.isfinite(best.states).all() and _is_determined(chain, best.states, hidden)):
+        raise _undetermined(problem, hidden)
     return chain.split(best.states)[0]
+
+
+def _is_determined(chain: Collocation, states: np.ndarray, hidden: np.ndarray) -> bool:
+    """Whether positions of hidden joints have covariances, and are known to a turn and a half."""
+    none = np.zeros(0)
+    eliminated = NormalEquations.of(
+        len(states), chain.space.dimension, 0, chain.residuals(states, none)).eliminated()
+    if eliminated is None:
+        return False
+    variances = np.einsum('kii->ki', eliminated.state_covariances())[:, :len(hidden)][:, hidden]
+    return bool((variances < _WIDEST**2).all())
 
 
 def _with_known_torques(
@@ -105,7 +120,7 @@ def _density(problem: TrajectoryProblem, q: np.ndarray, v: np.ndarray) -> np.nda
     return np.asarray(_SOFTNESS * np.maximum(size, 1e-6 * size.max() + np.finfo(float).tiny))
 
 
-def _untold(problem: TrajectoryProblem, hidden: np.ndarray) -> EstimationError:
+def _undetermined(problem: TrajectoryProblem, hidden: np.ndarray) -> EstimationError:
     names = [name for name, is_hidden in zip(
         problem.model.robot.joint_names, hidden, strict=True) if is_hidden]
     return EstimationError(

@@ -19,7 +19,6 @@ import scipy.sparse
 from scipy.linalg import solveh_banded
 from scipy.optimize import brentq
 
-from sysid_ros.estimation.trajectory.hidden_joints import with_hidden_joints
 from sysid_ros.estimation.trajectory.problem import Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder, Tachometer
 from sysid_ros.numerics.decomposition import svd
@@ -93,7 +92,13 @@ def initial_states(problem: TrajectoryProblem) -> tuple[tuple[np.ndarray, np.nda
     robot = problem.model.robot
     states = tuple(smoothed_states(robot, part) for part in problem.segments)
     hidden = hidden_joints(problem)
-    return with_hidden_joints(problem, states, hidden) if hidden.any() else states
+    if not hidden.any():
+        return states
+    from sysid_ros.estimation.trajectory.hidden_joints import (  # noqa: PLC0415 (its compiled solver)
+        with_hidden_joints,
+    )
+
+    return with_hidden_joints(problem, states, hidden)
 
 
 def hidden_joints(problem: TrajectoryProblem) -> np.ndarray:
@@ -117,10 +122,10 @@ def smoothed_states(robot: RobotModel, segment: Segment) -> tuple[np.ndarray, np
         ModelError: A sensor does not fit the robot.
     """
     rows = _rows(robot, segment)
-    told = ~_hidden(robot, rows)
+    determined = ~_hidden(robot, rows)
     q, v = np.zeros((2, len(segment.t), len(robot.joint_names)))
     for joints in _groups(rows) if rows else ():
-        if len(joints) and told[joints].all():
+        if len(joints) and determined[joints].all():
             own = [row for row in rows if row.weights[joints].any()]
             q[:, joints], v[:, joints] = _smoothed(segment.t, own, joints)
     return q, v

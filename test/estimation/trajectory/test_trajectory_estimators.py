@@ -21,6 +21,8 @@ from sysid_ros.estimation.trajectory.shooting_estimator import (
     ShootingEstimator,
     VariationalEstimator,
 )
+from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.robot.model import RobotModel
 
 BOTH = pytest.mark.parametrize('kind', [
     CollocationEstimator, ShootingEstimator, VariationalEstimator])
@@ -191,14 +193,22 @@ def test_outliers_are_held_off():
     assert errors[1] < 0.3 * errors[0]
 
 
-def test_a_joint_that_nothing_observes_is_named():
-    model = made.model_of(made.ARM)
+def test_a_joint_whose_motion_nothing_determines_is_named():
+    rail = (
+        '<link name="block_{0}"><inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" '
+        'iyy="1" iyz="0" izz="1"/></inertial></link><joint name="rail_{0}" type="prismatic">'
+        '<parent link="base"/><child link="block_{0}"/><axis xyz="1 0 0"/>'
+        '<limit lower="-9" upper="9" effort="9" velocity="9"/></joint>')
+    model = TorqueModel(RobotModel.from_urdf(
+        f'<robot name="rails"><link name="base"/>{rail.format(0)}{rail.format(1)}</robot>'), ())
     t = 0.01 * np.arange(101)
+    # Nothing joins the blocks, so that nobody knows where the second one began.
+    force = np.column_stack([np.sin(3.0 * t), np.cos(2.0 * t)])
     observation = Observation(
-        Encoder.of(['yaw', 'elbow']), t, np.zeros((101, 2)), np.full(2, 1e-3))
+        Encoder.of(['rail_0']), t, 0.1 * np.sin(3.0 * t)[:, None], np.full(1, 1e-3))
     problem = TrajectoryProblem(
-        model, model.parameters, (Segment(t, np.zeros((101, 3)), (observation,)),))
-    with pytest.raises(EstimationError, match='shoulder'):
+        model, model.parameters, (Segment(t, force, (observation,)),))
+    with pytest.raises(EstimationError, match='^rail_1: what is measured does not tell'):
         CollocationEstimator().fit(problem)
 
 
