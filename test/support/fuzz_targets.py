@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from support.command_bags import (
 )
 from support.fuzz_targets_of_runs import targets_of_runs
 from support.fuzzing import Target, target_of
+from support.planar_mechanisms import SLIDER_CRANK
 from support.robot_factory import random_urdf
 from support.simulated_arm import SimulatedArm
 from sysid_ros.estimation.identification import Identification
@@ -40,6 +42,12 @@ from sysid_ros.recording.load import load_recording
 from sysid_ros.robot.description.srdf import AllowedCollisions
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.initial_settings import initial_settings
+from sysid_ros.studio.choices import Choices
+from sysid_ros.studio.folder import StudioFolder
+from sysid_ros.studio.jobs import CheckJob
+from sysid_ros.studio.notes import Notes
+from sysid_ros.studio.studio import Studio
+from sysid_ros.studio.tasks import Phase, Task
 
 try:  # which no distribution of ROS brings
     import pyarrow
@@ -73,6 +81,18 @@ SRDF = """\
  <disable_collisions link1="base" link2="upper" reason="Adjacent"/>
  <disable_default_collisions link="lower"/><enable_collisions link1="base" link2="lower"/></robot>
 """
+MBDS = """\
+%YAML 1.2
+---
+parameters: {L: 1.0, xb: 4.0*L, twice: 2*L}
+points: [{x: 0, y: 0, fixed: true}, {x: L*cos(deg2rad(0)), y: 0}, {x: L, y: twice},
+         {x: xb, y: 0, fixed: true}]
+planar_bodies:
+  - {points: [0, 1], length: L, mass: 1.0, I0: (1/3)*mass*length^2, cog: [0.5*length, 0.0]}
+  - {points: [1, 2], length: auto, mass: 2.0, I0: (1/3)*mass*length^2, cog: [0.5*length, 0.0]}
+  - {points: [2, 3], length: auto, mass: 4.0, I0: (1/3)*mass*length^2, cog: [0.5*length, 0.0]}
+relative_coordinates: [{type: RelativeAngleAbsoluteDOF, points: [0, 1]}]
+"""
 
 
 def all_targets(folder: Path) -> list[Target]:
@@ -84,7 +104,8 @@ def all_targets(folder: Path) -> list[Target]:
     arm = SimulatedArm(0)
     return [
         *_bags(folder, arm), *_commands(folder), *_tables(folder, arm), *_descriptions(folder),
-        *_meshes(folder), *_settings(folder, arm), *_motions(folder), *_guesses(folder, arm),
+        *_mechanisms(folder), *_meshes(folder), *_settings(folder, arm), *_motions(folder),
+        *_guesses(folder, arm), *_sensors(folder), *_notes(folder),
         *targets_of_runs(folder / 'runs', arm),
     ]
 
@@ -256,6 +277,49 @@ def _descriptions(folder: Path) -> list[Target]:
     srdf.write_text(SRDF)
     return [*targets, target_of(
         'SRDF', srdf, lambda: AllowedCollisions.load(srdf, ('base', 'upper', 'lower')), text=True)]
+
+
+def _mechanisms(folder: Path) -> list[Target]:
+    """Planar mechanisms in both of their formats."""
+    targets = []
+    for name, text in (('linkage.yaml', SLIDER_CRANK), ('mbds.yaml', MBDS)):
+        path = folder / name
+        path.write_text(text)
+        targets.append(target_of(
+            f'mechanism {name}', path, lambda path=path: RobotModel.from_description(path),
+            text=True))
+    return targets
+
+
+def _sensors(folder: Path) -> list[Target]:
+    """A table of an IMU beside that of the joints."""
+    t, path = np.arange(0.0, SECONDS, 1.0 / RATE), folder / 'imu.csv'
+    for file, names in ((path, 'wx,wy,wz'), (folder / 'joints.csv', 'q')):
+        columns = np.sin(np.outer(t, 1.0 + np.arange(names.count(',') + 1)))
+        np.savetxt(file, np.column_stack([t, columns]), delimiter=',', comments='',
+                   header=f't,{names}')
+    settings = RecordingSettings(
+        format='csv', file='joints.csv', joints=('a',), time={'column': 't'},
+        position={'columns': ['q']}, sensors={'imu': {
+            'kind': 'gyroscope', 'link': 'tip', 'file': path.name, 'time': {'column': 't'},
+            'columns': ['wx', 'wy', 'wz']}})
+    return [target_of(
+        'table of an IMU', path, lambda: load_recording(settings, folder), text=True)]
+
+
+def _notes(folder: Path) -> list[Target]:
+    """What the page in a browser has noted in its folder."""
+    own = folder / 'studio'
+    own.mkdir()
+    opened = StudioFolder.open(own)
+    notes, job = Notes(opened.notes), CheckJob(recording='a.yaml')
+    notes.write('choices', Choices(fitted=('a.yaml',), folds=7).model_dump(mode='json'))
+    done = replace(Task(job, 'sysid check a.yaml', 'digest'), phase=Phase.DONE, result={'a': 1})
+    notes.write('tasks', done.note(), 'check')
+    noted, = opened.notes.glob('tasks/*.json')
+    return [
+        target_of(f'note of {name}', path, lambda: Studio(opened).choices, text=True)
+        for name, path in (('choices', opened.notes / 'choices.json'), ('a job', noted))]
 
 
 def _meshes(folder: Path) -> list[Target]:
