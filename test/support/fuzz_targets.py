@@ -42,6 +42,7 @@ from sysid_ros.recording.load import load_recording
 from sysid_ros.robot.description.srdf import AllowedCollisions
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.initial_settings import initial_settings
+from sysid_ros.runs.run_files import read_json
 from sysid_ros.studio.choices import Choices
 from sysid_ros.studio.folder import StudioFolder
 from sysid_ros.studio.jobs import CheckJob
@@ -317,8 +318,10 @@ def _notes(folder: Path) -> list[Target]:
     done = replace(Task(job, 'sysid check a.yaml', 'digest'), phase=Phase.DONE, result={'a': 1})
     notes.write('tasks', done.note(), 'check')
     noted, = opened.notes.glob('tasks/*.json')
+    # The page forgets what it cannot read, and goes on.
     return [
-        target_of(f'note of {name}', path, lambda: Studio(opened).choices, text=True)
+        target_of(f'note of {name}', path, lambda path=path: (
+            Studio(opened).choices, read_json(path)), text=True)
         for name, path in (('choices', opened.notes / 'choices.json'), ('a job', noted))]
 
 
