@@ -130,10 +130,15 @@ def reversed_position(data: Recorded, _: np.random.Generator) -> Recorded:
     return replace(data, q=np.where(_strongest(data), -data.q, data.q))
 
 
-def coarse(data: Recorded, _: np.random.Generator) -> Recorded:
-    """Encoders of eight bits."""
-    step = 2.0 * np.pi / 256.0
-    return replace(data, q=np.round(data.q / step) * step)
+def coarse(bits: int) -> Fault:
+    """Encoders of so many bits."""
+    step = 2.0 * np.pi / 2**bits
+    return lambda data, _: replace(data, q=np.round(data.q / step) * step)
+
+
+def noisy_encoders(size: float) -> Fault:
+    """White noise of encoders, its standard deviation in [rad] or [m]."""
+    return lambda data, random: replace(data, q=data.q + size * random.normal(size=data.q.shape))
 
 
 def jittering(data: Recorded, random: np.random.Generator) -> Recorded:
@@ -277,7 +282,7 @@ FAULTS: dict[str, Fault] = {
     'noise 300 %': noisy(3.0), 'outliers': outliers, 'drift': drifting, 'ripple': rippled,
     'slow sensor': lagging, 'wrong sign, one joint': wrong_sign, 'effort columns': exchanged,
     'position columns': exchanged_positions, 'degrees': in_degrees, 'wrong zero': offset_zero,
-    'position reversed': reversed_position, 'encoders of 8 bits': coarse, 'jitter': jittering,
+    'position reversed': reversed_position, 'encoders of 8 bits': coarse(8), 'jitter': jittering,
     'shuffled': shuffled, 'another motion': turned_around, 'gravity left out': without_gravity,
     'stuck half the time': stuck, 'contact': touched, 'efforts of 3 bits': coarse_effort,
     'dead band': dead_band, 'gain grows': squared, 'no sign': without_direction,
@@ -295,6 +300,9 @@ PAIRS: dict[str, Fault] = {
     f'{one}; {other}': _both(FAULTS[one], FAULTS[other]) for one, other in zip(
         FAULTS, [*list(FAULTS)[_FAR_DOWN:], *list(FAULTS)[:_FAR_DOWN]], strict=True)
 }
+# Recordings of cheap drives, in which nothing is wrong.
+CHEAP: dict[str, Fault] = {
+    'clean, encoders of 12 bits': coarse(12), 'clean, encoders with noise': noisy_encoders(0.002)}
 STILL: dict[str, Fault] = {'at rest': at_rest, 'one joint moves': one_moves}
 DESCRIBED: dict[str, DescriptionFault] = {
     'base tilted': tilted, 'axis reversed': axis_reversed, 'a longer arm': of_a_longer_arm}

@@ -36,6 +36,7 @@ import numpy as np  # noqa: E402
 import yaml  # noqa: E402
 from _faults import (  # noqa: E402
     ANOTHER_ARM,
+    CHEAP,
     DESCRIBED,
     FAULTS,
     PAIRS,
@@ -60,7 +61,7 @@ KNOWN = {f'{name}, known load': fault for name, fault in TRACELESS.items() if 'e
 # Without weight every torque of the bodies is in proportion to a squared frequency: a clock is one
 # scale of all efforts, and that has no trace. The line above the figures has them as traced, too.
 WEIGHTLESS = {'two joints': tuple(name for name in FAULTS if name.startswith('clock'))}
-CLEAN = {'clean': lambda data, _: data, 'clean, known load': lambda data, _: data}
+CLEAN = {'clean': lambda data, _: data, 'clean, known load': lambda data, _: data} | CHEAP
 EVERY = CLEAN | FAULTS | PAIRS | STILL | TRACELESS | KNOWN | dict.fromkeys(
     DESCRIBED, CLEAN['clean'])
 # Seeds of other arms are so far from those of robots.
