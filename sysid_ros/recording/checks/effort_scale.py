@@ -218,7 +218,8 @@ def without_noise(told: EffortScales, smooth: Mapping[str, Reading]) -> EffortSc
     odd = {
         name: offset for name, offset in told.odd.items()
         if _seen_in([smooth], [(name, 0)], offset)}
-    common = agree(again.common, told.common)
+    # A fit that tells nothing takes nothing back.
+    common = again is NO_SCALES or agree(again.common, told.common)
     return replace(
         told, odd=odd, common_deviation=told.common_deviation if common else np.inf)
 
