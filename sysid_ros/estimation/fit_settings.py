@@ -67,7 +67,8 @@ class FitSettings(StrictSettings):
             number, or one per joint. They do not in a fit by regression, nor where any estimator's
             result is judged by torques.
         fixed: Parameters held at the prior; names with ``*`` and ``?`` wildcards. Where left out,
-            none, or all bodies where the robot has actuators: ``[]`` frees these, too.
+            none, or all bodies where the robot has actuators, unless the motion tells that these
+            are not as described: ``[]`` frees them in any case.
         prior: First guesses of joint terms by the parameter's name, which descriptions do not
             tell, as the stiffness of a spring: ``{knee.stiffness: 0.6}``, in SI units.
         prior_strength: Weight of the prior in a consistent estimator; ``auto`` for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -117,6 +118,16 @@ class Measurements:
         model = self.setup.identification.with_terms(terms).model()
         return Measurements(tuple(
             replace(part, setup=FitSetup(part.setup.identification.with_terms(terms), model))
+            for part in self.parts))
+
+    def with_fit(self, **changes: Any) -> Measurements:
+        """The same recordings with some settings of the fit changed.
+
+        Args:
+            changes: New values by key; they say nothing on how recordings are read.
+        """
+        return Measurements(tuple(
+            replace(part, setup=FitSetup(part.setup.identification.with_fit(**changes), self.model))
             for part in self.parts))
 
     def effort_findings(

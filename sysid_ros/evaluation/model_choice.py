@@ -4,7 +4,8 @@ For regressions in this order, each step with what those before have chosen: whe
 on arrival, filters, the speed below which rows say more of stiction than of the robot, torques that
 arrive late, drive inertia and springs, and the friction model. For states and parameters together
 whether stamps jitter, and filters, by which the fit is judged; where motion is simulated, under
-torques or commands, how sharply dry friction changes its sign. Whatever a settings file says stays.
+torques or commands, how dry friction acts and whether links are as described. Whatever a settings
+file says stays.
 """
 
 from __future__ import annotations
@@ -117,14 +118,14 @@ def choose_model(
     choice = ModelChoice(measured)
     if measured.judged_by_motion:
         choice = choice if measured.commanded else _smooth_friction(choice, estimator)
-        return _dry_friction(
+        return _by_motion(
             choice, settings, stop, estimator) if settings.automatic else choice
     if not by_regression:
         choice = _smooth_friction(choice, estimator)
         for step in (_stamps, _filters) if settings.automatic else ():
             choice = step(choice, stop, estimator)
         if settings.automatic:
-            choice = _dry_friction(choice, settings, stop, estimator)
+            choice = _by_motion(choice, settings, stop, estimator)
     elif settings.automatic:
         for step in (_stamps, _filters, _rows, _delays):
             choice = step(choice, stop, estimator)
@@ -188,7 +189,7 @@ def _rows(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoic
         measured, stop, fit.build(estimator)))
     if chosen is None:
         return choice
-    faster = _each(measured, lambda i: i.with_fit(minimum_velocity=chosen.value))
+    faster = measured.with_fit(minimum_velocity=chosen.value)
     return _added(choice, faster, chosen)
 
 
@@ -228,10 +229,10 @@ def _smooth_friction(choice: ModelChoice, estimator: str | None) -> ModelChoice:
         'in rad/s or m/s; simulated motion has no derivative where friction jumps'))
 
 
-def _dry_friction(
+def _by_motion(
     choice: ModelChoice, settings: IdentificationSettings, stop: float, estimator: str | None
 ) -> ModelChoice:
-    """Sharpness and laws of dry friction that shooting simulates, where settings leave them open.
+    """Friction and links that shooting simulates, where settings leave them open.
 
     Args:
         choice: What was chosen before.
@@ -241,18 +242,18 @@ def _dry_friction(
     """
     # Compiled simulations, which no fit by regression needs.
     from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
-    from sysid_ros.evaluation.dry_friction_choice import SHARPNESS, choose_dry_friction
+    from sysid_ros.evaluation.motion_choice import SHARPNESS, Open, choose_by_motion
 
     measured, fit = choice.measured, settings.fit
     method = fit.build_trajectory(estimator or fit.estimator)
-    is_open = {
-        SHARPNESS: settings.robot is not None
+    choosable = Open(
+        sharpness=settings.robot is not None
         and SHARPNESS not in settings.robot.terms.model_fields_set,
-        'laws': not _says_friction(settings)}
-    if not isinstance(method, ShootingEstimator) or not any(is_open.values()):
+        laws=not _says_friction(settings), links=measured.commanded and fit.fixed is None)
+    if not isinstance(method, ShootingEstimator) or not any(choosable):
         return choice
-    choice, found = _attempted(choice, 'dry friction', lambda: (choose_dry_friction(
-        measured, stop, method, is_open[SHARPNESS], is_open['laws']), ()))
+    choice, found = _attempted(choice, 'friction and links', lambda: (
+        choose_by_motion(measured, stop, method, choosable), ()))
     if found is None:
         return choice
     again = {each.key for each in found.choices}
@@ -280,8 +281,7 @@ def _friction(
     asked = settings.fit.friction_selection
     if asked is None and (_says_friction(settings) or default is None):
         return choice
-    measured = _each(
-        choice.measured, lambda i: i.with_fit(friction_selection=asked or default))
+    measured = choice.measured.with_fit(friction_selection=asked or default)
     found: FrictionChoice | None
     if asked is not None:
         found = choose_friction(measured, stop, estimator)
@@ -301,15 +301,6 @@ def _shown(terms: TermSettings) -> dict[str, Any]:
     """Keys of terms that are not as they are where a file says nothing."""
     return terms.model_dump(mode='json', exclude_defaults=True) | {
         key: getattr(terms, key) for key in ('viscous_friction', 'coulomb_friction')}
-
-
-def _each(
-    measured: Measurements, change: Callable[[Identification], Identification]
-) -> Measurements:
-    """Recordings with their settings changed, where that does not change how they are read."""
-    return Measurements(tuple(
-        replace(part, setup=FitSetup(change(part.setup.identification), measured.model))
-        for part in measured.parts))
 
 
 def _attempted(

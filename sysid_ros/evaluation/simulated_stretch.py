@@ -9,7 +9,7 @@ zero, without another fit (Rao's score test, 1948).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -32,6 +32,25 @@ _ENOUGH = 4.0
 _CHANCE = 0.05
 # Part of the best known combination of parameters below which one counts as not known at all.
 _KNOWN = 1e-10
+
+
+#: What makes another model of recordings: free parameters, or joint terms.
+Change = Callable[[Measurements], Measurements]
+
+
+def with_terms(**changes: object) -> Change:
+    """A change of some keys of the joint terms; what is unset stays so."""
+    def changed(measured: Measurements) -> Measurements:
+        terms = measured.setup.identification.robot().terms
+        return measured.with_terms(
+            TermSettings.model_validate(terms.model_dump(exclude_unset=True) | changes))
+
+    return changed
+
+
+def with_free_links(measured: Measurements) -> Measurements:
+    """Recordings whose links are not held at the description."""
+    return measured.with_fit(fixed=())
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,20 +92,16 @@ class SimulatedStretch:
         """Joint terms of the model."""
         return self.measured.setup.identification.robot().terms
 
-    def changed_terms(self, **changes: object) -> TermSettings:
-        """Joint terms with some keys changed; what is unset stays so."""
-        return TermSettings.model_validate(self.terms.model_dump(exclude_unset=True) | changes)
-
-    def with_terms(self, **changes: object) -> SimulatedStretch | None:
-        """The same stretch with other joint terms, fitted from where this one ended.
+    def refitted(self, change: Change) -> SimulatedStretch | None:
+        """The same stretch with another model, fitted from where this one ended.
 
         Args:
-            **changes: As for :meth:`changed_terms`.
+            change: Changes the model.
 
         Returns:
             None where friction is too sharp to be simulated, or the fit does not converge.
         """
-        measured, problem = self._changed(changes)
+        measured, problem = self._changed(change)
         steps = stable_steps(problem)
         if steps.needed > steps.taken * steps.near_reversals:
             return None
@@ -100,20 +115,20 @@ class SimulatedStretch:
         return replace(
             self, measured=measured, problem=problem, found=found) if found.status.ok else None
 
-    def promise(self, **changes: object) -> float:
-        """Part of the squared residuals that additional parameters of other terms may explain.
+    def promise(self, change: Change) -> float:
+        """Part of the squared residuals that additional parameters of another model may explain.
 
-        By the slope of the likelihood where they are zero: nothing is fitted.
+        By the slope of the likelihood where they are as now: nothing is fitted.
 
         Args:
-            **changes: As for :meth:`changed_terms`.
+            change: Changes the model.
 
         Returns:
             Zero where it may be chance, the motion cannot be simulated, or the robot is of a kind
             that cannot have these terms, as closed loops.
         """
         try:
-            _, problem = self._changed(changes)
+            _, problem = self._changed(change)
             there = self.estimator.at(problem, self.found)
         except (EstimationError, ModelError):
             return 0.0
@@ -122,20 +137,28 @@ class SimulatedStretch:
         gain = _linear_gain(
             there.information, there.scores.sum(axis=0),
             parameters.lower[free] - values, parameters.upper[free] - values)
-        more = len(free) - len(self.problem.free)
-        return gain / self._squares if gain > self._variance * _by_chance(more) else 0.0
+        chance = _by_chance(len(free) - len(self.problem.free))
+        # The noise is what the additional parameters leave.
+        left = self._variance * (1.0 - gain / self._squares)
+        return gain / self._squares if gain > left * chance else 0.0
 
     def explained(self, other: SimulatedStretch) -> float:
         """Part of the squared residuals that another model explains; below zero if it has more."""
         return 1.0 - other._squares / self._squares
 
-    def _changed(self, changes: Mapping[str, object]) -> tuple[Measurements, TrajectoryProblem]:
-        """The recordings and the stretch with other joint terms, at the parameters found."""
-        measured = self.measured.with_terms(self.changed_terms(**changes))
+    def _changed(self, change: Change) -> tuple[Measurements, TrajectoryProblem]:
+        """The recordings and the stretch with another model, at the parameters found.
+
+        What the settings of both leave free stays held where the stretch holds it.
+        """
+        measured = change(self.measured)
+        before, after = (one.setup.parameters() for one in (self.measured, measured))
         known = self.problem.with_values(self.found.values).parameters
-        return measured, replace(
-            self.problem, model=measured.model,
-            parameters=measured.setup.parameters().updated(known))
+        freed = [name for name, free in zip(after.names, after.free, strict=True)
+                 if free and name in before and not before.free[before.index(name)]]
+        after = after.updated(known)
+        after = replace(after, free=after.free | np.isin(after.names, freed))
+        return measured, replace(self.problem, model=measured.model, parameters=after)
 
     def gain(self, other: SimulatedStretch) -> float:
         """Likelihood ratio of another model beyond what its additional parameters gain by chance.

@@ -1,4 +1,4 @@
-"""How dry friction acts is chosen by the motion that simulations fit."""
+"""How dry friction acts, and what links are, is chosen by the motion that simulations fit."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ PENDULUM = """<mujoco model="pendulum"><compiler angle="radian"/><worldbody>
 <body name="link"><joint name="hinge" axis="0 1 0" damping="0.2" frictionloss="0.2"
 armature="0.01"/><inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.004 0.004 0.001"/></body>
 </worldbody></mujoco>"""
+MASS = 0.5
 STRIBECK = {'stribeck_friction': 0.15, 'stribeck_velocity': 0.15}
 LOAD = {'load_friction': 0.2}
 LAWS = {'stribeck_friction': StribeckFriction, 'load_friction': LoadFriction}
@@ -56,15 +57,16 @@ def recorded(folder, smoothing, more):
     return np.column_stack([t, u, read])
 
 
-def study_of(folder, smoothing, more=None, **terms):
-    """The study of such a servo, maybe with more friction, nothing said but the terms."""
+def study_of(folder, smoothing, more=None, mass=MASS, fit=None, **terms):
+    """The study of such a servo, maybe with more friction, or of another mass than described."""
     rows = recorded(folder, smoothing, more or {})
+    (folder / 'pendulum.xml').write_text(PENDULUM.replace(f'mass="{MASS}"', f'mass="{mass}"'))
     np.savetxt(folder / 'data.csv', rows, delimiter=',', comments='', header='t,u_hinge,q_hinge')
     robot = {
         'description': 'pendulum.xml', 'command_delay': 0.0,
         'actuators': {'hinge': {'kind': 'position_servo', 'kp': 20.0, 'kd': 0.5}}}
     (folder / 'settings.yaml').write_text(yaml.safe_dump({
-        'robot': robot | ({'terms': terms} if terms else {}),
+        'robot': robot | ({'terms': terms} if terms else {}), 'fit': fit or {},
         'recording': {
             'format': 'csv', 'file': 'data.csv', 'joints': ['hinge'], 'time': {'column': 't'},
             'position': {'prefix': 'q_'}, 'command': {'prefix': 'u_'}}}))
@@ -166,6 +168,29 @@ def test_a_search_begins_where_the_choice_ended(tmp_path):
     {'coulomb_smoothing': DEFAULT, 'coulomb_friction': 'all'}])
 def test_what_settings_say_stays(tmp_path, terms):
     study = study_of(tmp_path, SHARP, **terms)
-    assert not study.choice.choices and study.choice.values is None
+    assert not study.choice.choices
     assert study.setup.settings.robot.terms.coulomb_smoothing == terms.get(
         'coulomb_smoothing', 0.0)
+
+
+def test_links_that_are_not_as_described_are_sought(tmp_path):
+    study = study_of(tmp_path, DEFAULT, mass=0.7)
+    sharpness, links = study.choice.choices
+    assert sharpness.key == 'robot.terms.coulomb_smoothing'
+    assert links.key == 'fit.fixed' and links.value == []
+    assert 'not as described' in links.reason
+    # A run that is repeated finds it in the settings it is kept with.
+    assert study.setup.settings.fit.fixed == ()
+    estimate = study.fit('shooting').estimate
+    assert estimate.status.ok
+    parameters = estimate.parameters
+    assert parameters['link.first_moment_z'] == pytest.approx(-0.1 * MASS, rel=0.01)
+    assert parameters['hinge.coulomb_friction'] == pytest.approx(
+        TRUTH['coulomb_friction'], rel=0.01)
+
+
+def test_links_that_settings_hold_stay_as_described(tmp_path):
+    study = study_of(tmp_path, DEFAULT, mass=0.7, fit={'fixed': ['link.*']})
+    assert 'fit.fixed' not in [choice.key for choice in study.choice.choices]
+    estimate = study.fit('shooting').estimate
+    assert estimate.parameters['link.mass'] == 0.7

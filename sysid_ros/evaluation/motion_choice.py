@@ -1,0 +1,182 @@
+r"""What simulated motion tells of a model: how dry friction acts, whether links are as described.
+
+Simulated motion needs a sign that is smoothed over a velocity :math:`v_0`. A wide one is easy to
+search with and biases what is found, since friction of real drives, and that of simulators, is
+sharper. So the search goes on from where it converged with half of it, and again (continuation), as
+long as the likelihood gains by more than chance. Real drives have more dry friction at low speed
+and under load, too, and less viscous friction at high speed. No law is quite that of a drive, or of
+another simulator, so that any more would be likelier: one is added where it explains at least half
+of the squared residuals that a sharper sign leaves, and gains more than by chance. By the same rule
+masses and inertias of links are freed that are held where no torque was measured: where the
+description is off, armature and friction take the blame. The sharpness is then sought anew, since
+each seems to be needed where the other is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from sysid_ros.estimation.measurements import Measurements
+from sysid_ros.estimation.trajectory.friction_smoothing import largest_smoothing
+from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
+from sysid_ros.evaluation.simulated_stretch import (
+    Change,
+    SimulatedStretch,
+    with_free_links,
+    with_terms,
+)
+from sysid_ros.recording.processing.choice import Choice
+
+# Least smoothing in [rad/s] or [m/s]; encoders tell no sharper sign from this one.
+_LEAST = 1e-3
+#: Key of the velocity over which the sign is smoothed.
+SHARPNESS = 'coulomb_smoothing'
+# Laws that friction may have beyond Coulomb's, by the key of the joints that have them.
+_LAWS = ('stribeck_friction', 'power_friction', 'load_friction')
+
+# Part of the squared residuals that what is added has to explain, and to promise to be tried.
+_ENOUGH, _PROMISING = 0.5, 0.2
+
+
+class MotionChoice(NamedTuple):
+    """A model that simulated motion chose.
+
+    Attributes:
+        measured: The recordings with it.
+        values: Parameters that fit best with it, shape ``(p,)``.
+        choices: What was chosen, and why.
+    """
+
+    measured: Measurements
+    values: np.ndarray
+    choices: tuple[Choice, ...]
+
+
+class Open(NamedTuple):
+    """What settings leave open.
+
+    Attributes:
+        sharpness: Whether the smoothing is to be chosen.
+        laws: Whether laws beyond Coulomb's are.
+        links: Whether links that are held may be freed.
+    """
+
+    sharpness: bool
+    laws: bool
+    links: bool
+
+
+def choose_by_motion(
+    measured: Measurements, stop: float, estimator: TrajectoryLeastSquares, choosable: Open,
+) -> MotionChoice | None:
+    """Choose how dry friction acts, and whether the links are sought, by simulated motion.
+
+    Args:
+        measured: The recordings, with friction that is smooth enough to be searched with.
+        stop: Where the data to fit ends, as a fraction of each recording; some seconds in the
+            middle of it are looked at.
+        estimator: What simulates them.
+        choosable: What is to be chosen.
+
+    Returns:
+        None where there is no robot, no dry friction and no link to free, or no fit converges.
+
+    Raises:
+        EstimationError: Motion cannot be simulated from the first guess.
+    """
+    jumping = largest_smoothing(measured.model) > 0.0
+    if measured.setup.settings.robot is None or not (jumping or choosable.links):
+        return None
+    stretch = SimulatedStretch.fitted(measured, stop, estimator)
+    if stretch is None:
+        return None
+    choosable = Open(
+        choosable.sharpness and jumping, choosable.laws and jumping, choosable.links)
+    stretch, chosen = _grown(stretch, choosable)
+    if choosable.sharpness:
+        # It may come from the first guess: a run that is repeated has to find it in its settings.
+        width = largest_smoothing(stretch.measured.model)
+        stretch = replace(stretch, measured=with_terms(**{SHARPNESS: width})(stretch.measured))
+        chosen.insert(0, Choice(
+            f'robot.terms.{SHARPNESS}', width,
+            f'over {0.5 * width:g} the likelihood gains nothing, or motion cannot be simulated'
+            if 0.5 * width >= _LEAST else 'encoders tell no sharper sign from this one'))
+    return MotionChoice(stretch.measured, stretch.found.values, tuple(chosen))
+
+
+def _grown(
+    stretch: SimulatedStretch, choosable: Open
+) -> tuple[SimulatedStretch, list[Choice]]:
+    """The stretch with all that explains enough, and what that is."""
+    chosen: list[Choice] = []
+    more = _additions(stretch, choosable)
+    while True:
+        sharper = _sharpened(stretch) if choosable.sharpness else stretch
+        added = _with_more(stretch, sharper, more)
+        if added is None:
+            return sharper, chosen
+        best, stretch = added
+        more.remove(best)
+        explained = 100.0 * sharper.explained(stretch)
+        chosen.append(Choice(
+            best.key, best.value,
+            f'{best.because}it explains {explained:.0f} % of the squared errors of simulated '
+            'motion'))
+
+
+class _Addition(NamedTuple):
+    """Parameters that a model may have beside those it has.
+
+    Attributes:
+        key: Key of the settings that adds them.
+        value: Its value.
+        change: The same as a change of recordings.
+        because: What is said before the part that they explain.
+    """
+
+    key: str
+    value: object
+    change: Change
+    because: str = ''
+
+
+def _additions(stretch: SimulatedStretch, choosable: Open) -> list[_Addition]:
+    """What may be added to a model, as far as that is to be chosen."""
+    joints = stretch.terms.coulomb_friction
+    links = [_Addition(
+        'fit.fixed', [], with_free_links, 'links are not as described: to find their inertia, ')]
+    laws = [_Addition(f'robot.terms.{law}', joints, with_terms(**{law: joints})) for law in _LAWS]
+    return links * choosable.links + laws * choosable.laws
+
+
+def _with_more(
+    stretch: SimulatedStretch, sharper: SimulatedStretch, more: Sequence[_Addition]
+) -> tuple[_Addition, SimulatedStretch] | None:
+    """What explains most, and the stretch with it; None where nothing explains enough.
+
+    Args:
+        stretch: Where friction is as smooth as it was searched with.
+        sharper: The same with the sharpest sign that is likelier.
+        more: What may be added.
+    """
+    tried = [
+        (one, other) for one in more if sharper.promise(one.change) > _PROMISING
+        and (other := stretch.refitted(one.change)) is not None]
+    good = [each for each in tried
+            if sharper.explained(each[1]) > _ENOUGH and sharper.gain(each[1]) > 0.0]
+    return max(good, key=lambda each: sharper.explained(each[1]), default=None)
+
+
+def _sharpened(stretch: SimulatedStretch) -> SimulatedStretch:
+    """The stretch with the smoothing halved as long as the likelihood gains."""
+    width = largest_smoothing(stretch.measured.model)
+    while 0.5 * width >= _LEAST:
+        other = stretch.refitted(with_terms(**{SHARPNESS: 0.5 * width}))
+        if other is None or stretch.gain(other) <= 0.0:
+            break
+        stretch, width = other, 0.5 * width
+    return stretch
