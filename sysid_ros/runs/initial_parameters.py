@@ -129,7 +129,7 @@ class InitialParameters:
 
     def _add_joint_states(self, states: JointStateTopic) -> None:
         self._set(('identification_node', 'model_server'), topic=states.name)
-        self._set(('excitation_node', 'monitor_node'), joint_states=states.name)
+        self._set(('excitation_node', 'monitor_node', 'panel_node'), joint_states=states.name)
         self._note('states', states.name, _said(states))
         if not states.rate:
             self._note('states', 'rate unknown', f'silent for {self.graph.seconds:g} s')
