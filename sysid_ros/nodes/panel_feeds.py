@@ -134,10 +134,10 @@ class PanelFeeds:
         if all(answered):
             (listed, current), self._asked = (one.answer for one in self._asked), []
             if listed.success:
+                # What is refused has no consumers.
                 self._state.revisions = Revisions(
-                    tuple(map(_entry, listed.revisions)),
-                    *((tuple(map(str, current.acknowledged)), tuple(map(str, current.outdated)))
-                      if current.success else ((), ())))
+                    tuple(map(_entry, listed.revisions)), tuple(map(str, current.acknowledged)),
+                    tuple(map(str, current.outdated)))
         elif not self._list.service_is_ready():
             for request in self._asked:
                 request.drop()

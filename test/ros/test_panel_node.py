@@ -9,6 +9,7 @@ import rclpy
 
 from sysid_ros.demo.folder import prepare
 from sysid_ros.nodes.executor import make_executor
+from sysid_ros.studio.live.state import EXCITATION, MONITOR
 from sysid_ros.studio.live.views import MotionPhase
 
 pytest.importorskip('nicegui', reason="the page needs pip install 'sysid-ros[studio]'")
@@ -57,11 +58,12 @@ class RunningPanel:
 
 @pytest.fixture
 def panel(ros, loop):
-    """The panel of the loop of a demonstration, with all nodes heard."""
+    """The panel of the loop of a demonstration, with what moves the robot and watches it heard."""
     running = RunningPanel(ros.domain, loop / 'data')
+    state = running.panel.state
     try:
-        wait(lambda: all(sign.state.ready for sign in running.panel.state.nodes.values()))
-        wait(lambda: running.panel.state.phase is not None and running.panel.state.seen)
+        wait(lambda: all(state.node(name).state.ready for name in (MONITOR, EXCITATION)))
+        wait(lambda: state.phase is not None and state.seen)
         running.panel.take_controls(TAB)
         yield running.panel
     finally:
@@ -115,6 +117,7 @@ async def ended(activity):
 def test_the_loop_is_gone_from_a_motion_to_a_revision_and_back(panel):
     async def go():
         panel.choose(motion='identification', speed=1.0)
+        await until(lambda: all(sign.state.ready for sign in panel.state.nodes.values()))
         recorded = await played(panel)
         assert panel.choices.fitted == (recorded.name,)
         fitted = await ended(panel.begin_fit(TAB))

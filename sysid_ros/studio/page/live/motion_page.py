@@ -113,7 +113,7 @@ def _buttons(frame: LiveFrame) -> None:
         else:
             made = button('Arm', guarded(partial(panel.arm, frame.tab, allowed=True)),
                           main=not playing, hint='allow one motion within the next minute')
-        if not usable or phase.moving:
+        if not usable or panel.state.moving:
             made.disable()
         if panel.choices.hold:
             _hold_button(allowed=usable and armed)
