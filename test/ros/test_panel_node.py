@@ -17,7 +17,9 @@ pytestmark = pytest.mark.filterwarnings('ignore::DeprecationWarning')
 TAB, OTHER = 'tab-1', 'tab-2'
 PATIENCE = 300.0
 # Times that a motion is begun: a computer that does other things may be too late for a robot.
-ATTEMPTS = 5
+ATTEMPTS = 8
+# Time in [s] that a robot which was stopped, and what is said of it, takes.
+PAUSE = 1.0
 
 
 class RunningPanel:
@@ -84,9 +86,13 @@ async def until(condition, seconds=PATIENCE):
 async def begun(panel, *, held=False):
     """A motion that is played, begun again where the robot was stopped."""
     for _ in range(ATTEMPTS):
+        await asyncio.sleep(PAUSE)
         await panel.reset_monitor(TAB)
         await panel.arm(TAB, allowed=True)
-        await until(lambda: panel.state.armed)
+        await asyncio.sleep(PAUSE)
+        if not panel.state.armed:
+            # What the monitor still finds has taken it back.
+            continue
         activity = panel.begin_motion(TAB, held=held)
         while activity.active and panel.state.phase is not MotionPhase.PLAYING:
             if held:
@@ -94,7 +100,7 @@ async def begun(panel, *, held=False):
             await asyncio.sleep(0.05)
         if activity.active:
             return activity
-    raise AssertionError((activity.outcome, activity.error))
+    raise AssertionError((panel.activity('motion'), panel.state.stopped))
 
 
 async def played(panel):
