@@ -28,7 +28,9 @@ NEEDED = ('monitor_node', 'excitation_node', 'identification_node', 'model_serve
 MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING)
 AT_REST = (ExcitationStatus.HOLDING, ExcitationStatus.DONE)
 # Times that a motion is begun: a computer that does other things may be too late for a robot.
-ATTEMPTS = 4
+ATTEMPTS = 8
+# Time in [s] that a robot which was stopped, and what is said of it, takes.
+PAUSE = 1.0
 
 
 class Operated:
@@ -77,10 +79,16 @@ class Operated:
     def begin(self, look, play):
         """Arm, and begin a motion, once more where nodes have not heard one another yet."""
         for _ in range(ATTEMPTS):
+            self.ros.spin(PAUSE)
             reset = look.page.get_by_role('button', name='Reset the monitor')
             if reset.is_visible():
                 reset.click()
+                self.ros.spin(PAUSE)
             press(look, 'Arm: allow')
+            self.ros.spin(PAUSE)
+            if self.phase != ExcitationStatus.ARMED:
+                # What the monitor still finds has taken it back.
+                continue
             play()
             deadline = time.monotonic() + 30.0
             while time.monotonic() < deadline:

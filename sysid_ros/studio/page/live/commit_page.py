@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from nicegui import ui
 
@@ -103,7 +105,8 @@ def _consumers(panel: Panel) -> None:
             text('span', 'The model server has not said yet which revision it hands out.')
         return
     text('p', f'{current.revision} is handed out: {_what(current)}.')
-    rows = [[name, partial(light, 'good', 'runs it')] for name in revisions.acknowledged]
+    rows: list[list[str | Callable[[], Any]]] = [
+        [name, partial(light, 'good', 'runs it')] for name in revisions.acknowledged]
     rows += [[name, partial(light, 'look', 'runs another one')] for name in revisions.outdated]
     if rows:
         table('who runs the current revision', [Column('Node'), Column('State')], rows)
