@@ -250,20 +250,13 @@ class Operator:
         if self._executor is not None:
             self._executor.shutdown()
             return
-        for client in self._actions.values():
-            client.destroy()
-        for service in self._clients.values():
-            self.node.destroy_client(service)
-        self._actions.clear()
-        self._clients.clear()
+        for action in self._actions.values():
+            action.destroy()
+        for client in self._clients.values():
+            self.node.destroy_client(client)
 
     def prepare(self, services: Mapping[str, Any], actions: Mapping[str, Any]) -> None:
-        """Make clients ahead, so that nodes have found one another when they are needed.
-
-        Args:
-            services: Types of services by their names.
-            actions: Types of actions by their names.
-        """
+        """Make clients ahead, of types by names: nodes have found one another when needed."""
         for name, kind in services.items():
             self._client(kind, name)
         for name, kind in actions.items():
