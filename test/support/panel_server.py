@@ -36,7 +36,8 @@ class PaperServer:
         found = re.search(r'http://[^/]*', line)
         assert found, line
         self.origin, self._said = found[0], []
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def _listen(self):
         for line in self._process.stdout:
@@ -61,6 +62,8 @@ class PaperServer:
         if self._process.poll() is None:
             self._process.send_signal(number)
         self._process.wait(timeout=30)
+        self._listener.join(timeout=30)
+        self._process.stdout.close()
 
     def pause(self, *, paused):
         """Let it answer nobody for a while, as a network that is cut."""
@@ -70,7 +73,8 @@ class PaperServer:
         return self
 
     def __exit__(self, *_):
-        self.pause(paused=False)
+        if self._process.poll() is None:
+            self.pause(paused=False)
         self.end()
 
 
