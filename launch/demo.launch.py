@@ -2,6 +2,7 @@
 
     ros2 launch sysid_ros demo.launch.py operator:=true
 
+With `panel:=true` a person runs it, in a browser, at the address that is printed.
 The same as `sysid demo`, from the same files, without the report.
 """
 
@@ -35,6 +36,9 @@ def generate_launch_description() -> LaunchDescription:
             'folder', default_value='~/sysid_demo', description='Folder that the demo runs in'),
         DeclareLaunchArgument(
             'operator', default_value='false', description='Whether the loop is run at once'),
+        DeclareLaunchArgument(
+            'panel', default_value='false',
+            description='Whether a page in a browser operates the robot'),
         DeclareLaunchArgument(
             'rviz', default_value='false', description='Whether RViz shows the robot'),
         OpaqueFunction(function=start),
@@ -87,6 +91,11 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             package='sysid_ros', executable='excitation_node', name='excitation_node', cwd=folder,
             output='screen',
             parameters=[str(SHARE / 'config' / 'excitation_node.yaml'), nodes],
+        ),
+        Node(
+            package='sysid_ros', executable='panel_node', name='panel_node', cwd=folder,
+            output='screen', condition=IfCondition(LaunchConfiguration('panel')),
+            parameters=[str(SHARE / 'config' / 'panel_node.yaml'), nodes],
         ),
         IncludeLaunchDescription(
             PythonLaunchDescriptionSource(str(SHARE / 'launch' / 'view.launch.py')),

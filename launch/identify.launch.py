@@ -5,9 +5,10 @@
 
 Nothing moves before an operator arms the excitation node and sends it a motion. `composed:=true`
 has all nodes but the monitor in one process. `campaign:=true` adds the node that identifies
-unattended, when its action is called. `rviz:=true` shows the robot, its inertia, the motion
-and obstacles (view.launch.py). With `respawn:=true` a node that ends unasked is started again, and
-moves nothing by that. identify.launch.xml and identify.launch.yaml are the same.
+unattended, when its action is called. `panel:=true` adds a page in a browser that operates the
+robot, at the address that it prints (docs/how-to/panel.md). `rviz:=true` shows the robot, its
+inertia, the motion and obstacles (view.launch.py). With `respawn:=true` a node that ends unasked is
+started again, and moves nothing by that. identify.launch.xml and identify.launch.yaml are the same.
 """
 
 from collections.abc import Iterator
@@ -34,6 +35,9 @@ GIVEN = {
 
 # The same of the node that plays and fits through them.
 CAMPAIGN = {'plan': 'plan', 'settings': 'settings', 'data_folder': 'data_folder'}
+
+# The same of the page in a browser.
+PANEL = {'data_folder': 'data_folder'}
 
 # What all processes have in common.
 COMMON: dict[str, Any] = {
@@ -73,6 +77,9 @@ def generate_launch_description() -> LaunchDescription:
             'campaign', default_value='false',
             description='Whether campaign_node waits for somebody to begin a campaign'),
         DeclareLaunchArgument(
+            'panel', default_value='false',
+            description='Whether a page in a browser operates the robot'),
+        DeclareLaunchArgument(
             'rviz', default_value='false', description='Whether RViz shows what is known'),
         DeclareLaunchArgument(
             'fixed_frame', default_value='base_link', description='Frame that RViz keeps still'),
@@ -80,6 +87,7 @@ def generate_launch_description() -> LaunchDescription:
         *(process(name, given, condition=UnlessCondition(composed))
           for name, given in GIVEN.items()),
         process('campaign_node', CAMPAIGN, condition=IfCondition(LaunchConfiguration('campaign'))),
+        process('panel_node', PANEL, condition=IfCondition(LaunchConfiguration('panel'))),
         Node(
             package='sysid_ros', executable='sysid_nodes', namespace=namespace,
             condition=IfCondition(composed), arguments=[

@@ -43,6 +43,7 @@ _NODES = (
     ('model_server', 'model_server_settings.ModelServerSettings'),
     ('campaign_node', 'campaign_settings.CampaignNodeSettings'),
     ('monitor_node', 'monitor_settings.MonitorNodeSettings'),
+    ('panel_node', 'panel_settings.PanelNodeSettings'),
     ('computed_torque_controller',
      'computed_torque_controller.ComputedTorqueControllerSettings'),
     ('simulated_robot', 'simulated_robot.SimulatedRobotSettings'),

@@ -154,6 +154,11 @@ class GoalRequest:
             self._take_result()
         return self.result is not None
 
+    def cancel(self) -> None:
+        """Ask the server to end it, without waiting; its result says whether it did."""
+        if self._handle is not None and self._handle.accepted:
+            self._handle.cancel_goal_async()
+
     def _take_answer(self) -> None:
         answers = [future.result() for future in self._answers if future.done()]
         if answers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lifecycle_msgs.msg import Transition
@@ -40,6 +40,8 @@ _MOVING = (ExcitationStatus.BLENDING, ExcitationStatus.PLAYING, ExcitationStatus
 # What a robot may take after a motion to come to rest, longest wait for a state, and times after
 # which what was refused, and a stop that got no answer, are asked for again, in [s].
 _SETTLING, _STATE, _REFUSED, _UNHEARD = 10.0, 5.0, 0.5, 0.5
+# Longest wait of an executor for something to do in [s].
+_TURN = 0.02
 # States that transitions of a lifecycle lead to.
 _REACHED = {
     Transition.TRANSITION_CONFIGURE: 'inactive', Transition.TRANSITION_ACTIVATE: 'active',
@@ -57,8 +59,10 @@ class Operator:
         feedback: Is told the feedback of motions and fits.
         again: Time in [s] after which what got no answer is asked for again, where that does no
             harm.
+        spun: Whether somebody else runs an executor of the node, in another thread.
 
     Attributes:
+        goal: The motion or fit that was asked for last; None before.
         node: The node.
         exciting: Whether a motion was asked for whose end is not known.
         spinning: Whether its executor is at work, which an exception of a signal would leave in the
@@ -69,14 +73,18 @@ class Operator:
     def __init__(
         self, node: Node, patience: float, *, poll: Callable[[], None] = lambda: None,
         feedback: Callable[[Any], None] = lambda _: None, again: float = AGAIN,
+        spun: bool = False,
     ) -> None:
         self.node, self._patience, self._again = node, patience, again
         self._poll, self._feedback = poll, feedback
         assert node.context is not None
         self.spinning = False
-        self._executor = SingleThreadedExecutor(context=node.context)
-        self._executor.add_node(node)
+        self._executor = None if spun else SingleThreadedExecutor(context=node.context)
+        if self._executor is not None:
+            self._executor.add_node(node)
         self._clients: dict[str, Any] = {}
+        self._actions: dict[str, ActionClient[Any, Any, Any]] = {}
+        self.goal: GoalRequest | None = None
         # A stop must not wait until its service is found.
         self._client(Trigger, _STOP)
         self.exciting = self.recording = False
@@ -238,8 +246,21 @@ class Operator:
         return resting
 
     def close(self) -> None:
-        """Let go of the executor; the node may be destroyed then."""
-        self._executor.shutdown()
+        """Let go of the executor, or of what it looks at; the node may be destroyed then."""
+        if self._executor is not None:
+            self._executor.shutdown()
+            return
+        for action in self._actions.values():
+            action.destroy()
+        for client in self._clients.values():
+            self.node.destroy_client(client)
+
+    def prepare(self, services: Mapping[str, Any], actions: Mapping[str, Any]) -> None:
+        """Make clients ahead, of types by names: nodes have found one another when needed."""
+        for name, kind in services.items():
+            self._client(kind, name)
+        for name, kind in actions.items():
+            self._action(kind, name)
 
     def _stop_motion(self) -> bool:
         phases: list[int] = []
@@ -316,10 +337,10 @@ class Operator:
         Raises:
             SysidError: There is no such action, or its node is gone.
         """
-        client = ActionClient(self.node, kind, name)
+        client = self._action(kind, name)
         try:
             self.wait(client.server_is_ready, f'the action {name}')
-            request = GoalRequest(
+            request = self.goal = GoalRequest(
                 client, name, kind.Goal(**fields),
                 lambda message: self._feedback(message.feedback), again=self._again)
             self.wait(lambda: request.poll() or request.accepted, f'an answer of {name}')
@@ -330,7 +351,14 @@ class Operator:
                 self.spin(0.1)
             return request.result
         finally:
-            client.destroy()
+            # One that another thread looks at stays.
+            if self._executor is not None:
+                self._actions.pop(name).destroy()
+
+    def _action(self, kind: Any, name: str) -> ActionClient[Any, Any, Any]:
+        if name not in self._actions:
+            self._actions[name] = ActionClient(self.node, kind, name)
+        return self._actions[name]
 
     def wait(
         self, condition: Callable[[], Any], what: str, seconds: float | None = None, *,
@@ -357,11 +385,14 @@ class Operator:
         """Hear what is said for a time in [s], once at least."""
         end = time.monotonic() + seconds
         while True:
-            self.spinning = True
-            try:
-                self._executor.spin_once(timeout_sec=0.02)
-            finally:
-                self.spinning = False
+            if self._executor is None:
+                time.sleep(_TURN)
+            else:
+                self.spinning = True
+                try:
+                    self._executor.spin_once(timeout_sec=_TURN)
+                finally:
+                    self.spinning = False
             self._poll()
             if time.monotonic() >= end:
                 return

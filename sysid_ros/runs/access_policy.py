@@ -17,7 +17,9 @@ from lxml import etree
 from sysid_ros.errors import ConfigurationError
 
 #: Nodes of a robot, each with a file of default parameters.
-NODES = ('excitation_node', 'identification_node', 'model_server', 'monitor_node', 'campaign_node')
+NODES = (
+    'excitation_node', 'identification_node', 'model_server', 'monitor_node', 'campaign_node',
+    'panel_node')
 #: Nodes that may share a process, which then has one enclave.
 COMPOSED = ('identification_node', 'model_server', 'excitation_node')
 #: Name of that process.
@@ -52,6 +54,7 @@ _NAMED: tuple[tuple[str, _Use, str, tuple[str, ...]], ...] = (
         'topic', 'effort_topic', 'command_topic', 'wrench_topics', 'imu_topics')),
     ('model_server', _HEARD, 'joint_states', ('topic', 'effort_topic')),
     ('monitor_node', _HEARD, 'joint_states', ('joint_states',)),
+    ('panel_node', _HEARD, 'joint_states', ('joint_states',)),
     ('monitor_node', _HEARD, 'excitation_node/status', ('status',)),
     ('monitor_node', _HEARD, 'model_server/identified_parameters', ('parameters',)),
     ('monitor_node', _SENT, 'joint_trajectory', ('trajectory_topics',)),

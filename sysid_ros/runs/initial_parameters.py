@@ -33,7 +33,8 @@ _HEADING = (
     'out have the defaults of config/<node>.yaml.')
 _LONGEST_LINE = 98
 _NONE = 'none'
-_NODES = ('excitation_node', 'monitor_node', 'identification_node', 'model_server')
+_NODES = (
+    'excitation_node', 'monitor_node', 'identification_node', 'model_server', 'panel_node')
 # Ticks of the excitation node in [Hz]: usual, and least.
 _USUAL_RATE, _LEAST_RATE = 200.0, 20.0
 # Longest silence of joint states in [s]: usual, most, and least in periods.
@@ -129,7 +130,7 @@ class InitialParameters:
 
     def _add_joint_states(self, states: JointStateTopic) -> None:
         self._set(('identification_node', 'model_server'), topic=states.name)
-        self._set(('excitation_node', 'monitor_node'), joint_states=states.name)
+        self._set(('excitation_node', 'monitor_node', 'panel_node'), joint_states=states.name)
         self._note('states', states.name, _said(states))
         if not states.rate:
             self._note('states', 'rate unknown', f'silent for {self.graph.seconds:g} s')

@@ -32,7 +32,7 @@ _REFUSED = """<!doctype html>
 <body style="font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem">
 <h1 style="font-size: 1.3rem">This page is not open to you yet</h1>
 <p>{why}</p>
-<p>Open the address that <code>sysid studio</code> printed when it started: it ends with a token,
+<p>Open the address that <code>{program}</code> printed when it started: it ends with a token,
 which a new server makes anew.</p>
 """  # noqa: E501 (lines of HTML)
 # Methods that change nothing, which any page may ask for with.
@@ -48,15 +48,17 @@ class TokenGuard:
         token: The token.
         cookie: Name of the cookie, which servers on other ports must not share.
         hosts: Values of the header Host that are answered; None for any.
+        program: What prints the address with the token, for those who come without.
 
     Attributes:
         app: What is guarded.
     """
 
     def __init__(
-        self, app: Application, token: str, cookie: str, hosts: Collection[str] | None
+        self, app: Application, token: str, cookie: str, hosts: Collection[str] | None,
+        program: str = 'sysid studio',
     ) -> None:
-        self.app = app
+        self.app, self._program = app, program
         self._token, self._cookie, self._hosts = token.encode(), cookie, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,11 +68,11 @@ class TokenGuard:
             return
         headers = {name.lower(): value.decode('latin-1') for name, value in scope['headers']}
         if (why := self._stranger(scope, headers)) is not None:
-            await _refuse(scope, send, 403, why)
+            await self._refuse(scope, send, 403, why)
         elif scope['type'] == 'http' and (given := _given(scope)) is not None:
             await self._admit(scope, send, given)
         elif not self._is_token(self._of_cookie(headers)):
-            await _refuse(scope, send, 401, 'Your browser did not say the token.')
+            await self._refuse(scope, send, 401, 'Your browser did not say the token.')
         else:
             await self.app(scope, receive, _with_headers(send))
 
@@ -88,7 +90,7 @@ class TokenGuard:
     async def _admit(self, scope: Scope, send: Send, given: str) -> None:
         """Take the token out of the address, and keep it as a cookie."""
         if not self._is_token(given):
-            await _refuse(scope, send, 401, 'The token is not the one of this server.')
+            await self._refuse(scope, send, 401, 'The token is not the one of this server.')
             return
         rest = [(key, value) for key, value in _query(scope) if key != _TOKEN]
         # One slash at the beginning: two would lead to another host.
@@ -96,6 +98,15 @@ class TokenGuard:
         cookie = f'{self._cookie}={given}; HttpOnly; SameSite=Lax; Path=/'
         await _answer(send, 303, b'', {
             b'location': path.encode('latin-1'), b'set-cookie': cookie.encode('latin-1')})
+
+    async def _refuse(self, scope: Scope, send: Send, status: int, why: str) -> None:
+        if scope['type'] == 'websocket':
+            # Before it is accepted, this is an answer with status 403.
+            await send({'type': 'websocket.close', 'code': 1008, 'reason': why})
+            return
+        page = _REFUSED.format(why=why, program=self._program)
+        await _answer(send, status, page.encode(), {
+            b'content-type': b'text/html; charset=utf-8'})
 
     def _of_cookie(self, headers: dict[bytes, str]) -> str:
         try:
@@ -115,15 +126,6 @@ def _query(scope: Scope) -> list[tuple[str, str]]:
 def _given(scope: Scope) -> str | None:
     """The token of an address; None where it has none."""
     return dict(_query(scope)).get(_TOKEN)
-
-
-async def _refuse(scope: Scope, send: Send, status: int, why: str) -> None:
-    if scope['type'] == 'websocket':
-        # Before it is accepted, this is an answer with status 403.
-        await send({'type': 'websocket.close', 'code': 1008, 'reason': why})
-        return
-    await _answer(send, status, _REFUSED.format(why=why).encode(), {
-        b'content-type': b'text/html; charset=utf-8'})
 
 
 async def _answer(send: Send, status: int, body: bytes, headers: dict[bytes, bytes]) -> None:

@@ -13,11 +13,11 @@ from sysid_ros.cli.main import main
 def installed(monkeypatch):
     """As if the libraries were there, which are not come to here."""
     found = importlib.util.find_spec
-    monkeypatch.setattr('sysid_ros.cli.studio.find_spec', lambda name: found('json'))
+    monkeypatch.setattr('sysid_ros.studio.server.find_spec', lambda name: found('json'))
 
 
 def test_without_the_libraries_it_says_how_to_get_them(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr('sysid_ros.cli.studio.find_spec', lambda name: None)
+    monkeypatch.setattr('sysid_ros.studio.server.find_spec', lambda name: None)
     assert main(['studio', str(tmp_path)]) == ExitCode.BAD_INPUT
     assert "pip install 'sysid-ros[studio]'" in capsys.readouterr().err
 

@@ -24,7 +24,7 @@ IN_EVERY_BUILD = {'test_node'}
 # Robots that are simulated in real time, and what moves them: one loop takes a core.
 LOOPS = {
     'test_closed_chain', 'test_closed_loop', 'test_computed_torque_controller', 'test_examples',
-    'test_outputs_move_the_robot', 'test_simulated_robot',
+    'test_outputs_move_the_robot', 'test_panel', 'test_panel_node', 'test_simulated_robot',
 }
 
 

@@ -26,6 +26,8 @@ POLICY = ROOT / 'config' / 'sros2' / 'policy.xml'
 OPERATOR = '/sysid/operator'
 # What it begins moves, records and fits for the operator, and makes its client when it does.
 CAMPAIGN = '/sysid/campaign_node'
+# What does for whoever has its token what the operator may, but change parameters and states.
+PANEL = '/sysid/panel_node'
 # Parameters of each node that let it have all that it can have, one set after the other, and a
 # topic or service that only this set brings. Simulated time brings /clock.
 CONFIGURATIONS = {
@@ -44,6 +46,7 @@ CONFIGURATIONS = {
         ({'robot': 'undescribed_identification.yaml'}, 'robot_description'),
         ({'publish_description': True}, 'robot_description')],
     'campaign_node': [({}, 'campaign_node/run/_action/send_goal')],
+    'panel_node': [({'port': 0}, 'sysid/stop')],
     'monitor_node': [({'plan': 'undescribed_excitation.yaml'}, 'robot_description'), (
         {'cancel_actions': ['follow_joint_trajectory']},
         'follow_joint_trajectory/_action/cancel_goal')],
@@ -72,6 +75,11 @@ ASKED_BY_CAMPAIGNS = {
     'monitor_node/get_state', 'excitation_node/get_state', 'identification_node/get_state',
     'model_server/get_state',
 }
+# What a panel does of it, and asks for besides.
+OF_PANELS = {
+    *OF_CAMPAIGNS, 'model_server/commit', 'model_server/rollback', 'monitor_node/reset'}
+ASKED_BY_PANELS = {'model_server/get_revision', 'model_server/list_revisions'}
+OF_OTHERS = {CAMPAIGN: OF_CAMPAIGNS, PANEL: OF_PANELS}
 # By who runs a revision, for itself.
 OF_CONSUMERS = {'model_server/acknowledge'}
 # What the robot's driver and simulators have.
@@ -157,25 +165,28 @@ def test_every_node_of_the_package_has_an_enclave():
 def test_only_the_operator_may_start_commit_and_roll_back():
     requests, calls = allowed('services', 'request'), allowed('actions', 'call')
     for enclave in requests:
-        own = OF_CAMPAIGNS if enclave == CAMPAIGN else set()
+        own = OF_OTHERS.get(enclave, set())
         for service in RESERVED:
             may = enclave == OPERATOR or service in own
             assert (service in requests[enclave]) == may, (enclave, service)
         for action in RESERVED_ACTIONS:
-            may = enclave == OPERATOR or action in own
+            # Of a name that is a service's, too, the panel calls the service.
+            may = enclave == OPERATOR or action in own - {'model_server/commit'}
             assert (action in calls[enclave]) == may, (enclave, action)
 
 
-def test_only_the_operator_and_the_monitor_may_stop_everything():
+def test_only_the_operator_the_panel_and_the_monitor_may_stop_everything():
     senders = {path for path, names in allowed('topics', 'publish').items()
                if 'sysid/stop' in names}
-    assert senders == {OPERATOR, '/sysid/monitor_node'}
+    assert senders == {OPERATOR, PANEL, '/sysid/monitor_node'}
 
 
 def test_nobody_but_the_operator_may_change_parameters_or_states_of_nodes():
     for enclave, services in allowed('services', 'request').items():
         if enclave == CAMPAIGN:
             assert services <= OF_CAMPAIGNS | ASKED_BY_CAMPAIGNS
+        elif enclave == PANEL:
+            assert services <= OF_PANELS | ASKED_BY_PANELS
         elif enclave != OPERATOR:
             assert services <= OF_CONSUMERS, enclave
 
@@ -190,8 +201,9 @@ def test_the_operator_may_ask_all_that_nodes_answer_and_nothing_else():
 
 def test_whoever_listens_or_asks_is_allowed_what_somebody_has():
     assert of_all('topics', 'subscribe', but='') <= of_all('topics', 'publish', but='') | FOREIGN
-    assert of_all('actions', 'call') - allowed('actions', 'call')[CAMPAIGN] <= FOREIGN
-    assert allowed('actions', 'call')[CAMPAIGN] <= of_all('actions', 'execute')
+    own = allowed('actions', 'call')[CAMPAIGN] | allowed('actions', 'call')[PANEL]
+    assert of_all('actions', 'call') - own <= FOREIGN
+    assert own <= of_all('actions', 'execute')
     # What is said to the public is heard by tools, which have enclaves of their own.
     public = {'diagnostics', 'rosout', 'parameter_events', 'robot_description'}
     unheard = of_all('topics', 'publish', but='') - of_all('topics', 'subscribe', but='')

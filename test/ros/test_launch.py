@@ -228,6 +228,7 @@ def test_nodes_that_share_a_process_are_given_what_they_are_given_apart(monkeypa
     assert monitor[-1].keys() == {'plan', 'use_sim_time'}
     # What is started only where it is asked for, and by itself.
     made['apart'].pop('campaign_node')
+    made['apart'].pop('panel_node')
     for kind in made.values():
         for name, (*files, values) in kind.items():
             kind[name] = [*files, {key: positional_name(value) for key, value in values.items()}]

@@ -98,13 +98,14 @@ def test_a_topic_is_judged_while_it_is_recorded_and_a_signal_ends_it(ros, settin
     said = tmp_path / 'said.txt'
     with said.open('wb') as output:
         command = subprocess.Popen(
-            ['timeout', '--foreground', '-k', '5', '280', sys.executable, '-m',
+            ['timeout', '--foreground', '-k', '60', '280', sys.executable, '-m',
              'sysid_ros.cli.main', 'check', str(tmp_path / 'bag'), '--settings', str(settings),
              '--live', '--topic', 'joint_states'],
             env=node_environment(ros.domain), stdout=output, stderr=output, start_new_session=True)
     try:
         ros.wait(lambda: command.poll() is not None or 'enough to fit' in said.read_text())
-        # It hands the signal on to the command alone, which then ends the process that records.
+        # It hands the signal on to the command alone, which then ends the process that records; from
+        # then on it waits no longer than -k says.
         command.send_signal(signal.SIGINT)
         ros.wait(lambda: command.poll() is not None)
     finally:

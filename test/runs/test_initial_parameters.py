@@ -54,10 +54,12 @@ def require_taken(parameters):
     from sysid_ros.nodes.identification_settings import IdentificationNodeSettings
     from sysid_ros.nodes.model_server_settings import ModelServerSettings
     from sysid_ros.nodes.monitor_settings import MonitorNodeSettings
+    from sysid_ros.nodes.panel_settings import PanelNodeSettings
 
     for name, kind in (
         ('excitation_node', ExcitationNodeSettings), ('monitor_node', MonitorNodeSettings),
         ('identification_node', IdentificationNodeSettings), ('model_server', ModelServerSettings),
+        ('panel_node', PanelNodeSettings),
     ):
         kind(**parameters[name])
 
@@ -67,6 +69,7 @@ def test_one_driver_with_one_controller_leaves_nothing_to_ask():
     assert parameters['excitation_node'] == {
         'joint_states': '/joint_states', 'rate': 200.0, 'output': 'follow_joint_trajectory',
         'command': f'{CONTROLLER}/follow_joint_trajectory'}
+    assert parameters['panel_node'] == {'joint_states': '/joint_states'}
     assert parameters['monitor_node']['cancel_actions'] == [ACTION.name]
     assert parameters['monitor_node']['trajectory_topics'] == [TOPIC.name]
     assert parameters['identification_node'] == {'topic': '/joint_states'}

@@ -34,19 +34,19 @@ def add_files(app: FastAPI, studio: Studio) -> None:
     @app.get('/files/reports/{run:path}')
     def report(run: str) -> Response:
         """The page of a run."""
-        return _page(root / run / PAGE) if run in studio.contents.runs else _missing()
+        return sandboxed_page(root / run / PAGE) if run in studio.contents.runs else missing_file()
 
     @app.get('/files/comparison')
     def comparison() -> Response:
         """The page of the last comparison."""
-        return _page(root / ComparisonJob.model_fields['output'].default)
+        return sandboxed_page(root / ComparisonJob.model_fields['output'].default)
 
     @app.get('/files/meshes/{name}')
     def mesh(name: str) -> Response:
         """The hull of a mesh."""
         path = root / NOTES / 'meshes' / name
         if not _MESH.fullmatch(name) or not path.is_file():
-            return _missing()
+            return missing_file()
         return FileResponse(path, media_type='model/stl')
 
     @app.get('/files/exports/{name:path}')
@@ -55,17 +55,23 @@ def add_files(app: FastAPI, studio: Studio) -> None:
         try:
             path = studio.folder.path(name)
         except ConfigurationError:
-            return _missing()
+            return missing_file()
         if (root / EXPORTS) not in path.parents or not path.is_file():
-            return _missing()
+            return missing_file()
         return FileResponse(path, filename=path.name, media_type='application/octet-stream')
 
 
-def _page(path: Path) -> Response:
+def sandboxed_page(path: Path) -> Response:
+    """A page of a file, which runs in a place of its own, and reaches nothing.
+
+    Args:
+        path: The file.
+    """
     if path.is_symlink() or not path.is_file():
-        return _missing()
+        return missing_file()
     return FileResponse(path, media_type='text/html; charset=utf-8', headers=_SANDBOX)
 
 
-def _missing() -> Response:
+def missing_file() -> Response:
+    """The answer where there is no such file."""
     return PlainTextResponse('There is no such file.', status_code=404)

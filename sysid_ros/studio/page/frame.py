@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from nicegui import ui
 
+from sysid_ros.studio.page.drawing import PRIMARY, STYLE, Drawing
 from sysid_ros.studio.page.errors import guarded
-from sysid_ros.studio.page.parts import Live, block, button, text
+from sysid_ros.studio.page.parts import block, button, text
 from sysid_ros.studio.studio import Studio
 
 #: Steps of the way: address and name of each.
@@ -19,12 +19,9 @@ STEPS = (
     ('report', 'Report'), ('compare', 'Compare'), ('export', 'Export'))
 # Time between two looks for something new in [s].
 _OFTEN = 0.25
-# Of buttons and inputs: 7 to 1 beside white.
-_PRIMARY = '#005a8c'
-_STYLE = Path(__file__).with_name('style.css')
 
 
-class Frame:
+class Frame(Drawing):
     """A page of one browser, and what of it is drawn anew.
 
     Args:
@@ -33,36 +30,17 @@ class Frame:
     """
 
     def __init__(self, studio: Studio, step: str) -> None:
+        super().__init__()
         self.studio, self.step = studio, step
         self._shown = -1
-        self._parts: list[tuple[Any, Callable[[], None]]] = []
-
-    def live(self, key: Callable[[], object], draw: Callable[[], None]) -> None:
-        """Show something that changes; see :class:`~sysid_ros.studio.page.parts.Live`."""
-        part = Live(key, draw)
-        self.follow(part.place, part.refresh)
-
-    def follow(self, element: Any, update: Callable[[], None]) -> None:
-        """Have something called after every change, as long as an element is on the page.
-
-        Args:
-            element: The element.
-            update: Called.
-        """
-        self._parts.append((element, update))
 
     def refresh(self) -> None:
         """Draw what has changed."""
         # Looking at the folder tells the studio of changes in it.
         _ = self.studio.contents
-        if self.studio.version == self._shown:
-            return
-        self._shown = self.studio.version
-        self._parts = [part for part in self._parts if not part[0].is_deleted]
-        for element, update in list(self._parts):
-            # What is drawn anew takes what was in it along.
-            if not element.is_deleted:
-                update()
+        if self.studio.version != self._shown:
+            self._shown = self.studio.version
+            self.draw_changes()
 
 
 @contextmanager
@@ -76,8 +54,8 @@ def framed(studio: Studio, step: str, lead: str) -> Iterator[Frame]:
     """
     name = dict(STEPS)[step]
     frame = Frame(studio, step)
-    ui.colors(primary=_PRIMARY)
-    ui.add_css(_STYLE.read_text(encoding='utf-8'))
+    ui.colors(primary=PRIMARY)
+    ui.add_css(STYLE.read_text(encoding='utf-8'))
     ui.page_title(f'{name} · {studio.folder.root.name}')
     skip = text('a', 'To the step', 'skip')
     _bar(studio, step)

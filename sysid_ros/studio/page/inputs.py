@@ -7,12 +7,12 @@ from typing import Any
 
 from nicegui import ui
 
+from sysid_ros.studio.page.drawing import Drawing
 from sysid_ros.studio.page.errors import guarded
-from sysid_ros.studio.page.frame import Frame
 
 
 def selection(
-    frame: Frame, label: str, options: Callable[[], Mapping[str, str]],
+    frame: Drawing, label: str, options: Callable[[], Mapping[str, str]],
     value: Callable[[], str], choose: Callable[[str], Any],
 ) -> Any:
     """One of several options.
@@ -43,7 +43,7 @@ def selection(
 
 
 def selections(
-    frame: Frame, label: str, options: Callable[[], Sequence[str]],
+    frame: Drawing, label: str, options: Callable[[], Sequence[str]],
     value: Callable[[], Sequence[str]], choose: Callable[[tuple[str, ...]], Any],
 ) -> Any:
     """Some of several options, in the order in which they are chosen.
@@ -74,7 +74,7 @@ def selections(
 
 
 def switch(
-    frame: Frame, label: str, value: Callable[[], bool], choose: Callable[[bool], Any]
+    frame: Drawing, label: str, value: Callable[[], bool], choose: Callable[[bool], Any]
 ) -> Any:
     """A box to tick.
 
@@ -90,7 +90,7 @@ def switch(
 
 
 def quantity(
-    frame: Frame, label: str, least: float, most: float, step: float,
+    frame: Drawing, label: str, least: float, most: float, step: float,
     value: Callable[[], float], choose: Callable[[float], Any],
 ) -> Any:
     """A number between bounds; others are not taken.
