@@ -104,8 +104,8 @@ def test_a_topic_is_judged_while_it_is_recorded_and_a_signal_ends_it(ros, settin
             env=node_environment(ros.domain), stdout=output, stderr=output, start_new_session=True)
     try:
         ros.wait(lambda: command.poll() is not None or 'enough to fit' in said.read_text())
-        # It hands the signal on to the command alone, which then ends the process that records; from
-        # then on it waits no longer than -k says.
+        # It hands the signal on to the command alone, which then ends the process that records, and
+        # gives it the time of -k from then on.
         command.send_signal(signal.SIGINT)
         ros.wait(lambda: command.poll() is not None)
     finally:
