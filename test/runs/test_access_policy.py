@@ -55,6 +55,7 @@ def test_it_has_the_names_that_parameters_give():
         '/**/excitation_node': {'ros__parameters': {
             'output': 'follow_joint_trajectory', 'command': 'arm/follow_joint_trajectory',
             'joint_states': '/driver/joints'}},
+        'panel_node': {'ros__parameters': {'joint_states': '/driver/joints'}},
         '/**': {'ros__parameters': {'topic': '/driver/joints'}},
         'identification_node': {'ros__parameters': {
             'effort_topic': '/driver/efforts', 'wrench_topics': ['/wrist/wrench']}},
@@ -67,7 +68,7 @@ def test_it_has_the_names_that_parameters_give():
     assert 'driver/joints' in hears['excitation_node'] & hears['model_server'] & hears['operator']
     assert hears['identification_node'] >= {
         'driver/joints', 'driver/efforts', 'wrist/wrench', 'driver/currents'}
-    assert 'joints' in hears['monitor_node']
+    assert 'joints' in hears['monitor_node'] and 'driver/joints' in hears['panel_node']
     assert not {'joint_states', 'of/another/robot'} & set().union(*hears.values())
     assert of(root, 'excitation_node', 'actions', 'call') == {'arm/follow_joint_trajectory'}
     assert of(root, 'monitor_node', 'actions', 'call') == {
@@ -103,7 +104,8 @@ def test_namespaces_may_have_nodes_within():
 def test_nodes_in_one_process_have_one_enclave():
     root = policy(composed=True)
     assert set(access_policies.allowed(root, 'topics', 'publish')) == {
-        '/sysid/operator', '/sysid/sysid_nodes', '/sysid/monitor_node', '/sysid/campaign_node'}
+        '/sysid/operator', '/sysid/sysid_nodes', '/sysid/monitor_node', '/sysid/campaign_node',
+        '/sysid/panel_node'}
     profiles = root.findall('.//enclave[@path="/sysid/sysid_nodes"]/profiles/profile')
     assert [profile.get('node') for profile in profiles] == list(COMPOSED)
     apart = policy()

@@ -174,6 +174,10 @@ def _controls(frame: LiveFrame) -> None:
     holder, thief = controls.holder, controls.taken_over_by(tab)
     with block('div', 'card beside controls') as strip:
         strip.props['role'] = 'status'
+        if not tab:
+            # Until the socket is open nobody knows which tab it is.
+            text('span', 'Connecting …', 'soft')
+            return
         if controls.holds(tab):
             light('good', 'You have the controls')
             text('span', 'Other pages watch, and may stop the robot.', 'soft grow')
