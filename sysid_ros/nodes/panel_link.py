@@ -133,7 +133,7 @@ class PanelLink:
 
     def arm(self, *, allowed: bool) -> Outcome:
         """Allow one motion, or take that back."""
-        return self._told(self._ask('order', SetBool, f'{EXCITATION}/arm', data=allowed))
+        return self._outcome_of(self._ask('order', SetBool, f'{EXCITATION}/arm', data=allowed))
 
     def reset_monitor(self) -> Outcome:
         """Reset the monitor, as soon as the robot has come to rest."""
@@ -158,7 +158,7 @@ class PanelLink:
         return self._operators[kind].call(service, name, **fields)
 
     @staticmethod
-    def _told(answer: Any) -> Outcome:
+    def _outcome_of(answer: Any) -> Outcome:
         return Outcome(bool(answer.success), str(answer.message))
 
     # What takes time

@@ -65,13 +65,13 @@ class Operated:
         self.ros.spin(0.05)
         return self.phases[-1].phase if self.phases else None
 
-    def look(self, chromium, page='motion', **options):
+    def opened(self, chromium, page='motion', **options):
         """A page of a browser."""
         return Look(chromium, f'{self.origin}/{page}?token={TOKEN}', **options)
 
     def operate(self, chromium):
         """A page that has the controls."""
-        look = self.look(chromium)
+        look = self.opened(chromium)
         press(look, 'Take the controls')
         look.page.get_by_text('You have the controls').wait_for()
         return look
@@ -214,7 +214,7 @@ def test_a_motion_that_is_held_stops_with_whoever_holds_it(operated, chromium, h
     elif how == 'page closed':
         look.context.close()
     else:
-        other = operated.look(chromium, 'robot')
+        other = operated.opened(chromium, 'robot')
         press(other, 'Take over: the other page is told')
         look.page.get_by_text('has taken the controls over').wait_for()
     wait_until(lambda: operated.phase == ExcitationStatus.HOLDING)
@@ -222,7 +222,7 @@ def test_a_motion_that_is_held_stops_with_whoever_holds_it(operated, chromium, h
 
 
 def test_a_node_that_dies_is_told_and_a_wrong_token_is_refused(operated, chromium):
-    look = operated.look(chromium, 'robot')
+    look = operated.opened(chromium, 'robot')
     operated.ros.start('campaign_node')
     row = look.page.get_by_role('row', name='campaign_node')
     row.get_by_text('ready').wait_for()

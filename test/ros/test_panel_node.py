@@ -175,10 +175,15 @@ def test_where_no_excitation_is_heard_a_stop_goes_to_everybody(ros, tmp_path):
     pytest.importorskip('mujoco')
     heard = ros.hear(StopRequest, 'sysid/stop')
     running = RunningPanel(ros.domain, prepare(tmp_path / 'demo') / 'data')
-    try:
-        ros.wait(lambda: ros.client.count_publishers('sysid/stop'))
+
+    def heard_after_a_stop():
+        # Nodes may not have found one another when it is asked for the first time.
         assert 'all nodes were asked' in running.panel.stop()
-        ros.wait(lambda: heard)
+        ros.spin(0.2)
+        return heard
+
+    try:
+        ros.wait(heard_after_a_stop)
         assert (heard[0].source, heard[0].reasons) == (
             '/panel_node', ['The operator asked for it.'])
     finally:

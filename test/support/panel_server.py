@@ -90,7 +90,7 @@ def main(folder, port):
     from sysid_ros.studio.page.live.application import live_application
     from sysid_ros.studio.server import bound_socket, host_names, reached_at
 
-    class Told(list):
+    class PrintedList(list):
         """A list that is printed as it grows."""
 
         def append(self, one):
@@ -98,7 +98,7 @@ def main(folder, port):
             super().append(one)
 
     panel, robot = paper_panel(Path(folder))
-    robot.asked = Told()
+    robot.asked = PrintedList()
     panel.state.revisions = Revisions((
         RevisionEntry('r000001', 'as described', stamp=time.time(), current=True),))
 

@@ -50,7 +50,7 @@ class DataListing:
         self._listing, self._looked = Listing(), -_LOOK
         self._verdicts: dict[str, tuple[int, dict[str, Any] | SysidError]] = {}
 
-    def look(self) -> Listing:
+    def listing(self) -> Listing:
         """What there is, as it was within the last second."""
         now = time.monotonic()
         if now - self._looked >= _LOOK:
@@ -65,8 +65,8 @@ class DataListing:
                 strange + others + more)
         return self._listing
 
-    def look_anew(self) -> None:
-        """Look at the folder the next time that somebody asks."""
+    def expire(self) -> None:
+        """Read the folder anew the next time that somebody asks."""
         self._looked = -_LOOK
 
     def verdict(self, estimate: str) -> Mapping[str, Any]:

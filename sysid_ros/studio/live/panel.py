@@ -64,7 +64,7 @@ class Panel:
     @property
     def choices(self) -> LiveChoices:
         """What is chosen, as far as it is there."""
-        return self._choices.within(self.data.look())
+        return self._choices.within(self.data.listing())
 
     def choose(self, **changes: Any) -> None:
         """Choose something else.
@@ -228,7 +228,7 @@ class Panel:
             self.hold.end()
 
     def _recorded(self, outcome: Outcome) -> None:
-        self.data.look_anew()
+        self.data.expire()
         if outcome.name:
             self.choose(fitted=(outcome.name,))
 
@@ -247,7 +247,7 @@ class Panel:
 
         def fit(activity: Activity) -> Outcome:
             outcome = self._link.identify(chosen.fitted, chosen.validation, activity.tell)
-            self.data.look_anew()
+            self.data.expire()
             self.choose(estimate=outcome.name)
             return outcome
 
@@ -307,12 +307,12 @@ class Panel:
     def _begin(self, activity: Activity, work: _Work) -> Activity:
         self._activities[activity.kind] = activity
         running = asyncio.get_running_loop().run_in_executor(
-            self._lanes[activity.kind], self._carry_out, activity, work)
+            self._lanes[activity.kind], self._run_activity, activity, work)
         self._running.add(running)
         running.add_done_callback(self._running.discard)
         return activity
 
-    def _carry_out(self, activity: Activity, work: _Work) -> None:
+    def _run_activity(self, activity: Activity, work: _Work) -> None:
         try:
             activity.outcome = work(activity)
             if activity.kind == 'motion' and activity.outcome.good:

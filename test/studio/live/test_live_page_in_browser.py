@@ -65,9 +65,20 @@ def press(look, name):
     look.page.get_by_role('button', name=name).click()
 
 
+def arm(look, server):
+    """Allow a motion; a button that was being drawn anew is pressed again."""
+    for _ in range(10):
+        press(look, 'Arm: allow')
+        for _ in range(20):
+            if 'arm True' in server.asked:
+                return
+            look.page.wait_for_timeout(100)
+    raise AssertionError(server.asked)
+
+
 def playing(look, server):
     """A motion that is under way."""
-    press(look, 'Arm: allow')
+    arm(look, server)
     press(look, 'Play: the robot')
     wait_until(lambda: 'play first 0.2' in server.asked)
     look.page.get_by_text('playing first').wait_for()
@@ -113,7 +124,7 @@ def test_the_space_bar_stops_on_every_page_whatever_has_the_focus(chromium, serv
         wait_until(lambda: server.asked.count('stop') > before)  # noqa: B023
     # Armed again: a focused button is not pressed, and a comment gets no space.
     look.step('Commit')
-    press(look, 'Arm: allow')
+    arm(look, server)
     look.page.get_by_role('button', name='Disarm').wait_for()
     comment = look.page.get_by_label('Comment, kept with the revision')
     comment.fill('one')
@@ -149,9 +160,11 @@ def test_losing_the_page_stops_nothing_and_another_one_shows_the_same(chromium, 
 @pytest.mark.parametrize('how', ['released', 'closed', 'keyboard'])
 def test_a_motion_that_is_held_stops_when_it_is_let_go_or_the_page_is_lost(chromium, server, how):
     look = operating(chromium, server)
-    look.page.get_by_role('checkbox', name='Hold to run').click()
-    press(look, 'Arm: allow')
     button = look.page.get_by_role('button', name='Hold to run')
+    look.page.get_by_role('checkbox', name='Hold to run').click()
+    # What was chosen is drawn anew, with the button beside it.
+    button.wait_for()
+    arm(look, server)
     wait_until(lambda: button.get_attribute('aria-disabled') is None)
     if how == 'keyboard':
         button.focus()

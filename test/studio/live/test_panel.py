@@ -44,7 +44,7 @@ async def armed(panel):
 def test_who_only_watches_can_do_nothing_but_stop(panel):
     panel, robot = panel
 
-    async def watch():
+    async def only_watches():
         for order in (
             panel.arm(MINE, allowed=True), panel.reset_monitor(MINE), panel.begin_recording(MINE),
             panel.end_recording(MINE),
@@ -60,7 +60,7 @@ def test_who_only_watches_can_do_nothing_but_stop(panel):
                 order()
         panel.stop()
 
-    run(watch())
+    run(only_watches())
     assert robot.asked == [('stop',)]
 
 
@@ -280,7 +280,7 @@ def test_names_that_are_no_ids_are_counted_and_listed_nowhere(panel, tmp_path):
     panel, _ = panel
     (tmp_path / 'motions/<img src=x>.yaml').write_text('')
     (tmp_path / 'recordings/a b').mkdir()
-    listing = panel.data.look()
+    listing = panel.data.listing()
     assert (listing.motions, listing.recordings, listing.strange) == (('first',), (), 2)
 
 

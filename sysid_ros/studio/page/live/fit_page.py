@@ -26,7 +26,7 @@ def fit_page(panel: Panel) -> None:
         panel: What is shown.
     """
     with live_framed(panel, 'fit', _LEAD) as frame:
-        frame.live(lambda: bool(panel.data.look().recordings), lambda: _nothing(panel))
+        frame.live(lambda: bool(panel.data.listing().recordings), lambda: _nothing(panel))
         _inputs(frame)
         frame.live(lambda: (frame.operates, _fitting(panel), bool(panel.choices.fitted)),
                    lambda: _buttons(frame))
@@ -38,7 +38,7 @@ def fit_page(panel: Panel) -> None:
 
 
 def _nothing(panel: Panel) -> None:
-    if not panel.data.look().recordings:
+    if not panel.data.listing().recordings:
         with block('div', 'card notice'):
             text('span', 'Nothing was recorded yet: the page Motion plays a motion and records it.')
 
@@ -47,11 +47,11 @@ def _inputs(frame: LiveFrame) -> None:
     panel = frame.panel
     with block('div', 'card'), block('div', 'beside'):
         selections(
-            frame, 'Recordings to fit together', lambda: panel.data.look().recordings,
+            frame, 'Recordings to fit together', lambda: panel.data.listing().recordings,
             lambda: panel.choices.fitted, lambda names: panel.choose(fitted=names))
         selection(
             frame, 'Judged by', lambda: {'': 'the last part of the recording'} | {
-                name: name for name in panel.data.look().recordings
+                name: name for name in panel.data.listing().recordings
                 if name not in panel.choices.fitted},
             lambda: panel.choices.validation, lambda name: panel.choose(validation=name))
 
@@ -85,7 +85,7 @@ def estimate_selection(frame: LiveFrame) -> None:
     panel = frame.panel
     selection(
         frame, 'Estimate, the newest first',
-        lambda: {name: name for name in panel.data.look().estimates},
+        lambda: {name: name for name in panel.data.listing().estimates},
         lambda: panel.choices.estimate, lambda name: panel.choose(estimate=name))
 
 

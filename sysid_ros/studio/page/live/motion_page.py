@@ -29,7 +29,7 @@ def motion_page(panel: Panel) -> None:
     """
     with live_framed(panel, 'motion', _LEAD) as frame:
         quality_lights(frame)
-        frame.live(lambda: bool(panel.data.look().motions), lambda: _nothing(panel))
+        frame.live(lambda: bool(panel.data.listing().motions), lambda: _nothing(panel))
         frame.live(lambda: panel.state.identified, lambda: _first_time(panel))
         _inputs(frame)
         motion_buttons(frame)
@@ -43,7 +43,7 @@ def motion_page(panel: Panel) -> None:
 
 
 def _nothing(panel: Panel) -> None:
-    if not panel.data.look().motions:
+    if not panel.data.listing().motions:
         with block('div', 'card notice'):
             text('p', 'There is no motion in the data folder yet. Design one, and verify it:')
             text('pre', 'sysid excite excitation.yaml -o '
@@ -82,7 +82,7 @@ def motion_selection(frame: LiveFrame) -> None:
     """
     panel = frame.panel
     selection(
-        frame, 'Motion', lambda: {name: name for name in panel.data.look().motions},
+        frame, 'Motion', lambda: {name: name for name in panel.data.listing().motions},
         lambda: panel.choices.motion, lambda name: panel.choose(motion=name))
 
 

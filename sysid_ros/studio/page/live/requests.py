@@ -52,7 +52,7 @@ def add_requests(app: FastAPI, panel: Panel, script: Path) -> None:
     @app.get('/live/reports/{estimate}')
     async def report(estimate: str) -> Response:
         """The page of an estimate."""
-        if estimate not in panel.data.look().estimates:
+        if estimate not in panel.data.listing().estimates:
             return missing_file()
         return sandboxed_page(panel.data.report(estimate))
 
