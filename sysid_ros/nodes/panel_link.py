@@ -47,6 +47,8 @@ _ACTIONS: Mapping[str, Mapping[str, Any]] = {
 # Time in [s] between looks at stops, without an answer after which one is sent again, after which
 # all nodes are asked to stop, and for which that goes on; and in which nodes find one another.
 _LOOK, _AGAIN, _UNHEARD, _GIVEN_UP, _FINDING = 0.02, 0.1, 0.25, 5.0, 10.0
+# How long all nodes are asked to stop, at each look, where no excitation is heard, in [s].
+_INSISTING = 1.0
 _REFUSED = 0.5
 
 
@@ -61,7 +63,7 @@ class PanelLink:
     def __init__(self, node: SysidNode[PanelNodeSettings], state: LiveState) -> None:
         self._node, self._state = node, state
         self._tells: dict[str, Tell] = {}
-        self._ending = False
+        self._ending, self._insisting = False, 0.0
         self._stop = node.keep(
             node.destroy_client, node.create_client(Trigger, f'{EXCITATION}/stop'))
         self._everybody = node.advertise(StopRequest, STOP_TOPIC)
@@ -105,6 +107,8 @@ class PanelLink:
         """Ask the excitation to stop; all nodes where it is not there. Nothing is waited for."""
         if not self._stop.service_is_ready():
             self._stop_everybody()
+            # What is published before nodes have found one another is not heard.
+            self._insisting = now() + _INSISTING
             return 'The excitation is not heard: all nodes were asked to stop.'
         request = ServiceRequest(self._stop, Trigger.Request(), again=_AGAIN)
         with self._lock:
@@ -113,6 +117,8 @@ class PanelLink:
 
     def _follow_stops(self) -> None:
         """Ask again, and then everybody, until a stop is answered."""
+        if now() < self._insisting:
+            self._stop_everybody()
         with self._lock:
             stops = list(self._stops)
         for asked, request in stops:
