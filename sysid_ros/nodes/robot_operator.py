@@ -290,10 +290,12 @@ class Operator:
         """
         deadline = time.monotonic() + self._patience
         while not (answer := self.ask(kind, name, **fields)).success:
-            if getattr(answer, 'code', '') == ResultCode.NOT_READY and time.monotonic() < deadline:
+            code = getattr(answer, 'code', None)
+            # A commit that is asked for again finds the first being granted; both are one.
+            passing = (ResultCode.NOT_READY, *[ResultCode.BUSY] * (kind is CommitParameters))
+            if code in passing and time.monotonic() < deadline:
                 self.spin(_REFUSED)
                 continue
-            code = getattr(answer, 'code', None)
             raise RefusedError(code or ResultCode.NOT_READY, SysidError(
                 f'{name} refused', found=code, fix=answer.message.rstrip('.')))
         return answer
