@@ -288,12 +288,12 @@ class Operator:
         Raises:
             SysidError: It refuses, or does not answer.
         """
-        deadline = time.monotonic() + self._patience
+        deadline, passing = time.monotonic() + self._patience, [ResultCode.NOT_READY]
         while not (answer := self.ask(kind, name, **fields)).success:
             code = getattr(answer, 'code', None)
-            # A commit that is asked for again finds the first being granted; both are one.
-            passing = (ResultCode.NOT_READY, *[ResultCode.BUSY] * (kind is CommitParameters))
             if code in passing and time.monotonic() < deadline:
+                # What was asked for before, and again, may still be on its way to a refusal.
+                passing = [ResultCode.NOT_READY, ResultCode.BUSY]
                 self.spin(_REFUSED)
                 continue
             raise RefusedError(code or ResultCode.NOT_READY, SysidError(

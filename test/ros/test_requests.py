@@ -127,6 +127,16 @@ def test_busy_is_the_answer_to_a_first_request(servers, operator):
         operator.commit('one', 0.0, '')
 
 
+def test_busy_is_no_answer_while_a_repetition_of_what_was_refused_before_is_looked_at(
+    servers, operator
+):
+    not_ready = CommitParameters.Response(success=False, code=ResultCode.NOT_READY)
+    server = Forgetful(servers, CommitParameters, 'model_server/commit', lost=0, answers=[
+        not_ready, busy(CommitParameters), granted(CommitParameters, revision='r2')])
+    assert operator.commit('one', 0.0, '').revision == 'r2'
+    assert len(server.requests) == 3
+
+
 def test_busy_that_remains_is_told(servers, operator):
     Forgetful(servers, CommitParameters, 'model_server/commit', answers=[
         busy(CommitParameters) for _ in range(9)])
