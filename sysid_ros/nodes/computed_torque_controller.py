@@ -28,7 +28,12 @@ from sysid_ros.mechanics.state_predictor import StatePredictor
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.msg import IdentifiedParameters, StopRequest
 from sysid_ros.nodes.acknowledgement import Acknowledgement
-from sysid_ros.nodes.conversions import instant, parameters_from_message, to_nanoseconds
+from sysid_ros.nodes.conversions import (
+    instant,
+    model_with_terms_of,
+    parameters_from_message,
+    to_nanoseconds,
+)
 from sysid_ros.nodes.joint_state_feed import JointStateFeed
 from sysid_ros.nodes.node import LATCHED, STOP_TOPIC, STREAM, SysidNode, now
 from sysid_ros.nodes.process import run
@@ -92,7 +97,7 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
                 found=', '.join(self._joints), allowed=', '.join(names),
                 fix='Set the parameter joints to these, in the order of the commands')
         self._order = [names.index(name) for name in self._joints]
-        self._law = self._law_of(self._model.parameters.values)
+        self._law = self._law_of(self._model, self._model.parameters.values)
         # Compiled before the robot depends on it.
         still = np.zeros(len(names))
         self._law.torque(neutral_configuration(self._model.robot), still, still, still)
@@ -160,10 +165,10 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
         model = plan.settings.robot.build(plan.base)
         return model, MotionLimits.of(model.robot, plan.settings.limits)
 
-    def _law_of(self, values: np.ndarray) -> ComputedTorque:
+    def _law_of(self, model: TorqueModel, values: np.ndarray) -> ComputedTorque:
         settings = self.settings
         return ComputedTorque(
-            self._model, values, natural_frequency=settings.natural_frequency,
+            model, values, natural_frequency=settings.natural_frequency,
             damping=settings.damping, friction_smoothing=settings.friction_smoothing,
             effort=self._limits.effort)
 
@@ -278,8 +283,9 @@ class ComputedTorqueController(SysidNode[ComputedTorqueControllerSettings]):
             return
         try:
             require_successor(message.revision, known)
-            values = parameters_from_message(message, self._model).values
-            self._waiting = message.revision, self._law_of(values)
+            model = model_with_terms_of(message, self._model)
+            values = parameters_from_message(message, model).values
+            self._waiting = message.revision, self._law_of(model, values)
         except SysidError as error:
             # The old one goes on, and the model server lists this node as outdated.
             self._unusable = f'{message.revision}: {error}'

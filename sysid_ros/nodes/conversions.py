@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,13 @@ from geometry_msgs.msg import Inertia, Vector3
 from sysid_ros.errors import ParameterError
 from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
 from sysid_ros.mechanics.actuators.actuators import is_actuator_parameter
-from sysid_ros.mechanics.joint_terms.term import driven_joints
+from sysid_ros.mechanics.joint_terms.armature import Armature
+from sysid_ros.mechanics.joint_terms.coulomb import CoulombFriction
+from sysid_ros.mechanics.joint_terms.offset import TorqueOffset
+from sysid_ros.mechanics.joint_terms.stiffness import Stiffness
+from sysid_ros.mechanics.joint_terms.term import PerJoint, driven_joints
+from sysid_ros.mechanics.joint_terms.terms import in_registered_order
+from sysid_ros.mechanics.joint_terms.viscous import ViscousFriction
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.msg import (
     FasterMotion,
@@ -35,6 +42,8 @@ from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet
 
 _SECOND = 1_000_000_000
+_TERMS: tuple[type[PerJoint], ...] = (
+    ViscousFriction, CoulombFriction, TorqueOffset, Armature, Stiffness)
 _KINDS = {
     Kind.INITIAL: RevisionInfo.INITIAL, Kind.COMMIT: RevisionInfo.COMMIT,
     Kind.ROLLBACK: RevisionInfo.ROLLBACK,
@@ -181,6 +190,38 @@ def _joint_ranges(fitted: Mapping[str, Any]) -> list[JointRange]:
         for name, one in sorted(fitted.items())]
 
 
+def model_with_terms_of(message: IdentifiedParameters, model: TorqueModel) -> TorqueModel:
+    """A torque model with the joint terms that a message has and the model lacks.
+
+    Where settings leave terms open, a fit chooses them: a revision may have a spring that nobody
+    asked for, and whoever predicts torques by the revision needs it.
+
+    Args:
+        message: The message.
+        model: A model of the same robot.
+
+    Returns:
+        The model itself where it lacks none; terms are in the order of the registry otherwise.
+    """
+    robot, terms = model.robot.opened, list(model.terms)
+    for kind in _TERMS:
+        names = {joint: f'{joint}.{kind.fields[0]}' for joint in robot.joint_names}
+        lacking = {
+            names[joint.name] for joint in message.joints
+            if joint.name in names and names[joint.name] not in model.parameters
+            and not math.isnan(getattr(joint, kind.fields[0]))}
+        if not lacking:
+            continue
+        own = [term for term in terms if type(term) is kind]
+        lacking |= {parameter.name for term in own for parameter in term.parameters(robot)}
+        joints = tuple(joint for joint, name in names.items() if name in lacking)
+        widened = replace(own[0], joints=joints) if own else kind(joints)
+        terms = [term for term in terms if term not in own] + [widened]
+    if terms == list(model.terms):
+        return model
+    return replace(model, terms=in_registered_order(terms))
+
+
 def parameters_from_message(message: IdentifiedParameters, model: TorqueModel) -> ParameterSet:
     """Parameters of a torque model from a message.
 
@@ -242,7 +283,7 @@ def _joint_values(
             if f'{name}.{field}' not in model.parameters and lost != 0.0 and not math.isnan(lost):
                 raise ParameterError(
                     'the torque model has no such term, whose torques would be lost',
-                    where=f'{name}.{field}', found=lost, fix='Add the term to the robot settings')
+                    where=f'{name}.{field}', found=lost, fix='Add the term to the model')
 
 
 def _joint(name: str, values: Mapping[str, float]) -> JointDynamics:

@@ -20,7 +20,7 @@ from sysid_ros.msg import IdentificationStatus, IdentifiedParameters, ResultCode
 from sysid_ros.nodes.acknowledgement import Acknowledgement
 from sysid_ros.nodes.background import Background
 from sysid_ros.nodes.command_feed import CommandFeed, command_feeds
-from sysid_ros.nodes.conversions import parameters_from_message
+from sysid_ros.nodes.conversions import model_with_terms_of, parameters_from_message
 from sysid_ros.nodes.effort_topics import EffortTopics
 from sysid_ros.nodes.fit_server import FitServer
 from sysid_ros.nodes.identification_settings import IdentificationNodeSettings
@@ -81,7 +81,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         identification.settings.require_estimator(fit.estimator)
         self._setup = FitSetup.of(identification)
         self._model = self._setup.model
-        self._believed, self.hardware_id = self._model.parameters, self._model.robot.name
+        self._believed, self.hardware_id = (
+            (self._model, self._model.parameters), self._model.robot.name)
         self._revision: IdentifiedParameters | None = None
         self._foreign = ''
         self._joints = wanted_joints(settings.joints, self._setup)
@@ -210,13 +211,14 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
     def _take_revision(self, message: IdentifiedParameters) -> None:
         try:
             require_successor(message.revision, self._revision_id)
-            self._believed = parameters_from_message(message, self._model)
+            model = model_with_terms_of(message, self._model)
+            self._believed = model, parameters_from_message(message, model)
         except SysidError as error:
             self._foreign = f'a revision was heard that is not used: {error}'
             return
         self._revision, self._foreign = message, ''
         if self._online is not None:
-            self._online.compare_with(message, self._believed)
+            self._online.compare_with(message, *self._believed)
 
     def _window(self, seconds: float = math.inf) -> LiveWindow:
         """What was heard in the last seconds."""
@@ -362,7 +364,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
     def _compare_torques(self) -> None:
         states = self._feeds[0].live
         fresh = states.latest is not None and states.age(now()) < _STATUS_WINDOW
-        self._torques.update(self._window(_STATUS_WINDOW) if fresh else None, self._believed)
+        self._torques.update(self._window(_STATUS_WINDOW) if fresh else None, *self._believed)
 
 
 def main() -> int:

@@ -21,7 +21,7 @@ from sysid_ros.excitation.safety.limits import MotionLimits
 from sysid_ros.excitation.safety.monitor import Command, MotionMonitor, Pulse
 from sysid_ros.msg import ExcitationStatus, Heartbeat, IdentifiedParameters
 from sysid_ros.nodes.acknowledgement import Acknowledgement
-from sysid_ros.nodes.conversions import parameters_from_message
+from sysid_ros.nodes.conversions import model_with_terms_of, parameters_from_message
 from sysid_ros.nodes.monitor_settings import MonitorNodeSettings
 from sysid_ros.nodes.node import HEARTBEAT_TOPIC, LATCHED, STREAM, SysidNode, now
 from sysid_ros.nodes.robot_description import published_description
@@ -173,8 +173,9 @@ class MonitoredRobot:
         self.revision = message.revision
 
     def _predict_by(self, monitor: MotionMonitor, message: IdentifiedParameters) -> None:
+        model = model_with_terms_of(message, self._model)
         monitor.predict_by(
-            parameters_from_message(message, self._model).values,
+            model, parameters_from_message(message, model).values,
             # The first revision holds what the description says, and no estimate.
             identified=bool(message.estimate))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from sysid_ros.data_folder import DataFolder
@@ -59,7 +60,7 @@ class OnlineServer:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix='online')
         self._job: Future[None] | None = None
         self._revision, self._fresh = '', False
-        self._committed: tuple[str, ParameterSet, str] | None = None
+        self._committed: tuple[str, Committed] | None = None
         self._estimate: OnlineEstimate | None = None
         self._published = 0
         self._message, self._told = self._following.message, ('', '')
@@ -68,14 +69,17 @@ class OnlineServer:
         self._changes = node.advertise(ParameterChange, '~/parameter_change', LATCHED)
         node.every(_PERIOD, self._follow)
 
-    def compare_with(self, message: IdentifiedParameters, parameters: ParameterSet) -> None:
+    def compare_with(
+        self, message: IdentifiedParameters, model: TorqueModel, parameters: ParameterSet
+    ) -> None:
         """Look for changes against a revision from now on, unless it is only the description.
 
         Args:
             message: The revision.
+            model: Torque model with its joint terms.
             parameters: Its parameters.
         """
-        self._committed = message.revision, parameters, message.estimate
+        self._committed = message.estimate, Committed(message.revision, parameters, model=model)
         self._fresh = True
 
     def close(self) -> None:
@@ -110,13 +114,13 @@ class OnlineServer:
         self._job = self._thread.submit(
             self._step, committed, self._window(self._following.since))
 
-    def _step(self, committed: tuple[str, ParameterSet, str] | None, window: LiveWindow) -> None:
+    def _step(self, committed: tuple[str, Committed] | None, window: LiveWindow) -> None:
         if committed is not None:
             self._compare(*committed)
         self._following.take(window)
         self._estimate, self._message = self._following.estimate, self._following.message
 
-    def _compare(self, revision: str, parameters: ParameterSet, estimate: str) -> None:
+    def _compare(self, estimate: str, committed: Committed) -> None:
         known = None
         if estimate:
             try:
@@ -124,9 +128,8 @@ class OnlineServer:
             except SysidError:
                 # Made elsewhere: its parameters count as exact.
                 known = None
-        self._revision = revision
-        self._following.compare_with(
-            Committed(revision, parameters, known) if estimate else None)
+        self._revision = committed.name
+        self._following.compare_with(replace(committed, estimate=known) if estimate else None)
 
     def _say(self) -> None:
         found = self._estimate

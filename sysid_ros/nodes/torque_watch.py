@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.evaluation.live_torque import LiveTorque, live_torque
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.runs.warm_up import load_for_live_data
@@ -51,12 +53,15 @@ class TorqueWatch:
         assert self._loading is not None  # it is called when they are loaded
         self._loading.result()
 
-    def update(self, window: LiveWindow | None, believed: ParameterSet) -> None:
+    def update(
+        self, window: LiveWindow | None, model: TorqueModel, believed: ParameterSet
+    ) -> None:
         """Take the comparison that the thread has finished, and begin that of the next window.
 
         Args:
             window: Joint states of the last seconds; None when there were none.
-            believed: Parameters to predict torques by.
+            model: Torque model to predict by; it may have other joint terms than the settings'.
+            believed: Its parameters.
         """
         if not self.loaded:
             return
@@ -69,17 +74,19 @@ class TorqueWatch:
             if torque is not None:
                 self.rms, self.residual_rms = torque.rms, torque.residual_rms
                 self._found(torque)
-        self._looking = self._thread.submit(self._compare, window, believed)
+        self._looking = self._thread.submit(self._compare, window, model, believed)
 
     def close(self) -> None:
         """End the thread after what it is doing."""
         self._thread.shutdown(cancel_futures=True)
 
-    def _compare(self, window: LiveWindow | None, believed: ParameterSet) -> LiveTorque | None:
+    def _compare(
+        self, window: LiveWindow | None, model: TorqueModel, believed: ParameterSet
+    ) -> LiveTorque | None:
         if window is None:
             return None
         try:
-            return live_torque(window, self._setup, believed)
+            return live_torque(window, replace(self._setup, model=model), believed)
         except SysidError:
             # Too little was heard, or without efforts; diagnostics say what is wrong.
             return None

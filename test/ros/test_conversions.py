@@ -24,6 +24,7 @@ from sysid_ros.nodes.conversions import (
     content_message,
     info_message,
     instant,
+    model_with_terms_of,
     parameters_from_message,
     parameters_message,
     to_nanoseconds,
@@ -159,6 +160,25 @@ def test_a_term_that_the_receiver_would_lose_is_refused(arm):
         parameters_from_message(message, narrower)
     message.joints[1].torque_offset = 0.0
     parameters_from_message(message, narrower)
+
+
+def test_terms_that_a_fit_chose_are_taken_with_the_revision(arm, rng):
+    first, second = arm.robot.joint_names[:2]
+    described = TorqueModel(arm.robot, (ViscousFriction((second,)), Armature()))
+    fitted = TorqueModel(arm.robot, (ViscousFriction(), Armature(), Stiffness((first,))))
+    parameters = identified(fitted, rng)
+    message = parameters_message(arm.robot, parameters)
+    model = model_with_terms_of(message, described)
+    assert model.parameters.names == parameters.names
+    found = parameters_from_message(message, model)
+    np.testing.assert_allclose(found.values, parameters.values, rtol=1e-9, atol=1e-9)
+
+
+def test_a_model_that_lacks_no_term_stays_itself(arm):
+    message = parameters_message(arm.robot, arm.parameters)
+    assert model_with_terms_of(message, arm) is arm
+    wider = TorqueModel(arm.robot, (*arm.terms, Armature()))
+    assert model_with_terms_of(message, wider) is wider
 
 
 def test_a_parameter_without_a_place_in_the_message_is_refused(arm):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +33,7 @@ from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSq
 from sysid_ros.estimation.rows import Rows
 from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.base_parameters import base_parameters
+from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.live.window import LiveWindow
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings
@@ -73,11 +74,13 @@ class Committed:
         parameters: The parameters.
         estimate: What they come from, whose covariance says how well they are known; None when
             that is not at hand, and they count as exact.
+        model: Torque model that they are of; None for the one that settings describe.
     """
 
     name: str
     parameters: ParameterSet
     estimate: Estimate | None = None
+    model: TorqueModel | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +132,18 @@ class OnlineIdentification:
             raise EstimationError(
                 'the model is not linear in all parameters, so it cannot be followed row by row',
                 where='robot.terms', fix='Follow the robot with viscous and Coulomb friction')
-        self._setup, self._model, self._settings = setup, model, settings
+        self._described, self._settings = setup, settings
         last_body(model.robot, settings.payload_link or None)
+        self._committed: Committed | None = None
+        self._begin_anew(setup)
+
+    def _begin_anew(self, setup: FitSetup) -> None:
+        """Wait for the motion that tells the noise, with other joint terms perhaps."""
+        self._setup, self._model = setup, setup.model
         self._parameters = setup.parameters()
         self._rows = LiveRows(setup)
         self._waiting: Rows | None = None
         self._recursion: Recursion | None = None
-        self._committed: Committed | None = None
         self._detector: ChangeDetector | None = None
         self._change: Change | None = None
         self._tallies: deque[tuple[int, np.ndarray]] = deque()
@@ -149,10 +157,16 @@ class OnlineIdentification:
     def compare_with(self, committed: Committed | None) -> None:
         """Detect changes against other parameters from now on.
 
+        Where they have other joint terms than what was followed so far, it begins anew with them.
+
         Args:
             committed: The parameters; None for no comparison.
         """
         self._committed, self._change = committed, None
+        model = None if committed is None else committed.model
+        model = model or self._described.model
+        if model.parameters.names != self._model.parameters.names:
+            self._begin_anew(replace(self._described, model=model))
         self._detector = self._new_detector()
 
     def take(self, window: LiveWindow) -> None:

@@ -81,9 +81,9 @@ class TorqueResidual:
         zero = np.zeros((1, len(self._filtered)))
         model.torque(self._values, neutral_configuration(model.robot)[None], zero, zero)
 
-    def use(self, values: np.ndarray) -> None:
-        """Predict with other parameter values, shape ``(p,)``, from now on."""
-        self._values = np.array(values, dtype=float)
+    def use(self, model: TorqueModel, values: np.ndarray) -> None:
+        """Predict by another model of the robot and its values, shape ``(p,)``, from now on."""
+        self._model, self._values = model, np.array(values, dtype=float)
         self._last = -np.inf
 
     def update(self, now: float, seen: Observation, a: np.ndarray) -> np.ndarray:
@@ -149,14 +149,15 @@ class MotionMonitor:
         self._torques = TorqueResidual(model, cutoff)
         self.unexplained = np.zeros(len(limits.joint_names))
 
-    def predict_by(self, values: np.ndarray, *, identified: bool) -> None:
+    def predict_by(self, model: TorqueModel, values: np.ndarray, *, identified: bool) -> None:
         """Predict torques by other parameters from now on.
 
         Args:
-            values: Of the torque model, shape ``(p,)``.
+            model: Torque model of the same robot; it may have other joint terms.
+            values: Of its parameters, shape ``(p,)``.
             identified: Whether they were identified, or are those of the description.
         """
-        self._torques.use(values)
+        self._torques.use(model, values)
         self._identified = identified
 
     def at_rest(self, seen: Observation) -> bool:

@@ -6,7 +6,7 @@ settings, names in descriptions, which parameters are friction, and the laws of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from sysid_ros.mechanics.joint_terms.armature import Armature
@@ -19,7 +19,7 @@ from sysid_ros.mechanics.joint_terms.offset import TorqueOffset
 from sysid_ros.mechanics.joint_terms.power import PowerLawFriction
 from sysid_ros.mechanics.joint_terms.stiffness import Stiffness
 from sysid_ros.mechanics.joint_terms.stribeck import StribeckFriction
-from sysid_ros.mechanics.joint_terms.term import DescribedTerm
+from sysid_ros.mechanics.joint_terms.term import DescribedTerm, JointTerm
 from sysid_ros.mechanics.joint_terms.viscous import ViscousFriction
 
 # In the order of their columns.
@@ -59,6 +59,17 @@ def registered(term: type[DescribedTerm]) -> Iterator[None]:
         yield
     finally:
         _added.remove(term)
+
+
+def in_registered_order(terms: Iterable[JointTerm]) -> tuple[JointTerm, ...]:
+    """Terms in the order of their columns; what is not registered comes last.
+
+    Args:
+        terms: The terms.
+    """
+    order: list[type] = [*joint_terms()]
+    return tuple(sorted(
+        terms, key=lambda term: order.index(type(term)) if type(term) in order else len(order)))
 
 
 def names_in(document: str) -> dict[str, str]:

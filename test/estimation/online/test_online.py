@@ -1,5 +1,6 @@
 """Rows, estimate and changes of a robot that is followed while it moves."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ from sysid_ros.estimation.identification import Identification, IdentificationSe
 from sysid_ros.estimation.online.live_rows import LiveRows
 from sysid_ros.estimation.online.online import Committed, OnlineIdentification, OnlineSettings
 from sysid_ros.estimation.rows import Rows
+from sysid_ros.mechanics.joint_terms.stiffness import Stiffness
 from sysid_ros.recording.live.window import LiveWindow
 
 RATE, NOISE = 240.0, 0.05
@@ -187,6 +189,25 @@ def test_a_load_is_found_and_named(filtered):
     assert change.values[0] == pytest.approx(0.5, abs=4.0 * change.deviations[0])
     follower.compare_with(None)
     assert follower.estimate.change is None
+
+
+def test_a_revision_with_other_joint_terms_is_followed_with_them(filtered):
+    follower = filtered.follow(OnlineIdentification(filtered.setup, OnlineSettings()), 0.0, 8.0)
+    described, spring = filtered.model, f'{filtered.model.robot.joint_names[0]}.stiffness'
+    assert spring not in follower.estimate.parameters
+    wider = replace(described, terms=(*described.terms, Stiffness()))
+    truth = wider.parameters.with_values(filtered.truth | {spring: 30.0})
+    filtered.tau[:, 0] += 30.0 * filtered.q[:, 0]
+    follower.compare_with(Committed('one', truth, model=wider))
+    filtered.follow(follower, 8.0, 25.0)
+    assert follower.estimate.change is None
+    found = follower.estimate.parameters
+    deviation = follower.estimate.standard_deviation[found.names.index(spring)]
+    assert found[spring] == pytest.approx(30.0, abs=4.0 * deviation)
+    # Rolled back, the robot is what settings say.
+    follower.compare_with(Committed('two', described.parameters.with_values(filtered.truth)))
+    filtered.follow(follower, 25.0, 35.0)
+    assert follower.estimate.parameters.names == described.parameters.names
 
 
 def test_settings_of_the_fit_hold(filtered):

@@ -137,7 +137,7 @@ def test_what_the_description_misses_no_longer_matters_when_the_robot_is_identif
     player, robot
 ) -> None:
     assert not player.play(0.25)
-    player.monitor.predict_by(robot.parameters.prior, identified=True)
+    player.monitor.predict_by(robot, robot.parameters.prior, identified=True)
     assert not player.play(1.0)
     found, = player.play(1.0, np.array([0.0, 35.0, 0.0]))
     assert 'what the model predicts; 30 is allowed (residual)' in found

@@ -124,7 +124,7 @@ def findings_of(monitor: MotionMonitor, seen: Observation, seconds: float) -> li
 def test_46_torque_that_no_model_explains_is_found_when_it_lasts(
     monitor, model, moving, limits
 ) -> None:
-    monitor.predict_by(model.parameters.prior, identified=True)
+    monitor.predict_by(model, model.parameters.prior, identified=True)
     assert not any(findings_of(monitor, moving, 0.5))
     pushed = replace(moving, effort=moving.effort + np.array([0.0, 0.5, 0.0]) * limits.effort)
     found = findings_of(monitor, pushed, 0.5)
@@ -189,7 +189,7 @@ def test_46_a_committed_payload_is_explained(model, limits, moving) -> None:
     for now in np.arange(0.0, 1.0, 0.01):
         left = residual.update(now, heavy, np.zeros(3))
     assert np.abs(left).max() > 5.0
-    residual.use(values)
+    residual.use(model, values)
     for now in np.arange(1.0, 2.0, 0.01):
         left = residual.update(now, heavy, np.zeros(3))
     assert np.abs(left).max() < 1e-9
