@@ -54,6 +54,8 @@ class DataFindings:
         weightless: Whether gravity acts on no joint, wherever the robot is.
         bounds: What bounds of plausibility cost that the data ask to overstep.
         common_scale: What all efforts are of the torques of the prior, by the rows of the fit.
+        scale_of_bodies: What torques of all bodies as found are of those of the prior, where none
+            was measured.
         reversed_position: A joint whose position has the other sign.
     """
 
@@ -73,6 +75,7 @@ class DataFindings:
     weightless: bool = False
     bounds: BoundCost | None = None
     common_scale: CommonScale | None = None
+    scale_of_bodies: CommonScale | None = None
     reversed_position: ReversedPosition | None = None
 
     def without_excluded_clock(self, test: ScoreTest) -> DataFindings:

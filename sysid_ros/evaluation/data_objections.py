@@ -11,6 +11,7 @@ from sysid_ros.estimation.identifiability import listed
 from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.estimation.payload.weighing import Weighing
 from sysid_ros.evaluation.bound_cost import BoundCost
+from sysid_ros.evaluation.common_scale import CommonScale
 from sysid_ros.evaluation.contradictions import FaultKind
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.objection import Objection, held_at_prior
@@ -49,6 +50,7 @@ def data_objections(estimate: Estimate, data: DataFindings) -> Iterator[Objectio
         yield Objection(data.reversed_position.sentence, data.reversed_position.next_step)
     yield from _efforts(data.efforts)
     yield from _common_scale(data)
+    yield from _scale_of_bodies(data.scale_of_bodies)
     yield from _contradictions(data)
     yield from _delays(data.delays)
     yield from _load(data.load)
@@ -135,6 +137,17 @@ def _common_scale(data: DataFindings) -> Iterator[Objection]:
         f'Check unit and torque constants: {line}, times what is there now, would fit. If the '
         'masses and frictions of the description are wrong instead, correct them, or set '
         'processing: {effort_check: warn}.')
+
+
+def _scale_of_bodies(found: CommonScale | None) -> Iterator[Objection]:
+    """Masses as large as gains in another unit make them."""
+    if found is not None and found.beyond_descriptions:
+        yield Objection(
+            f'Torques of all bodies came out {found.scale:.2g} times those described, much the '
+            f'same at joints that tell it ({found.least:.2g} to {found.most:.2g}).',
+            'Check the units of the constants of the actuators: wrong by one factor, they make '
+            'all masses wrong by it. If the description is wrong instead, or lacks a heavy tool, '
+            'correct it, or set processing: {effort_check: warn}.')
 
 
 def _contradictions(data: DataFindings) -> Iterator[Objection]:

@@ -12,7 +12,7 @@ from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.evaluation.bound_cost import bound_cost
-from sysid_ros.evaluation.common_scale import common_scale
+from sysid_ros.evaluation.common_scale import common_scale, common_scale_of_bodies
 from sysid_ros.evaluation.contradictions import ScoreTest, score_products, score_test
 from sysid_ros.evaluation.counterweights import counterweights
 from sysid_ros.evaluation.cross_validation import CrossValidation
@@ -205,6 +205,10 @@ def evaluate_motion(
         data: What the data that was fitted shows by itself.
     """
     fitted = predict_motion(estimate, training, held_out=False)
+    commanded = training.problem.actuated is not None
+    if estimate.status.found_values and commanded and data.trusts_description:
+        data = replace(data, scale_of_bodies=common_scale_of_bodies(
+            training.problem.model, estimate.parameters, *training.measured_motion()))
     prediction, simulation = None, None
     remarks: tuple[str, ...] = ()
     if held_out is not None and held_out.loop is not None:

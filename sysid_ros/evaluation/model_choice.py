@@ -81,6 +81,11 @@ class ModelChoice:
         return Measurements((part.evenly_stamped(),))
 
     @property
+    def trusts_description(self) -> bool:
+        """Whether the description counts where the rows of a fit tell nothing."""
+        return self.setup.settings.processing.effort_check == 'refuse'
+
+    @property
     def resolved(self) -> FitSetup:
         """The setup with everything chosen that the settings leave open."""
         settings = self.setup.settings.model_copy(update={'automatic': False})

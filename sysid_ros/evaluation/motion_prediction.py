@@ -75,6 +75,14 @@ class OpenLoop:
             return self.states
         return initial_states(self.problem.with_values(values))
 
+    def measured_motion(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Measured positions, velocities and accelerations at all nodes, shape ``(T, n)`` each."""
+        q, v = (np.concatenate(parts) for parts in zip(*self.states, strict=True))
+        a = np.concatenate([
+            np.gradient(part, segment.t[1] - segment.t[0], axis=0)
+            for (_, part), segment in zip(self.states, self.problem.segments, strict=True)])
+        return q, v, a
+
     @cached_property
     def seen(self) -> np.ndarray:
         """Joints whose positions encoders tell, shape ``(n,)``."""

@@ -47,6 +47,11 @@ _BY_ACTUATORS = (
     'No torque was measured: friction, inertia and offsets are as right as the constants of the '
     'actuators that were held, and in their proportion.'
 )
+_LIKE_WRONG_GAINS = (
+    'Torques of all bodies came out {scale:.2f} times those described, much the same at joints '
+    'that tell it ({least:.2f} to {most:.2f}). Constants of actuators that are wrong by one factor '
+    'look so, and so does a tool that is not described: measure the torque of one pose to know.'
+)
 # Part of viscous friction that may be open by the delay without a word.
 _OPEN = 0.3
 _WEIGHED_UNTOLD = (
@@ -106,6 +111,9 @@ def _beyond_data(estimate: Estimate, data: DataFindings) -> Iterator[str]:
         return
     if DELAY in estimate.parameters:
         yield _BY_ACTUATORS
+        found = data.scale_of_bodies
+        if found is not None and not found.beyond_descriptions:
+            yield _LIKE_WRONG_GAINS.format(scale=found.scale, least=found.least, most=found.most)
         yield from _late_or_viscous(estimate)
         return
     load = data.load

@@ -177,7 +177,7 @@ class Study:
                 delays=tuple(found for found in delays if found is not None),
                 still=still_joints(motions, measured.model), coarse=choice.coarse,
                 qualities=tuple(map(quality_of, measured.parts, findings, delays)),
-                trusts_description=choice.resolved.settings.processing.effort_check == 'refuse'),
+                trusts_description=choice.trusts_description),
             loaded=_with_known_load(choice), folds=folds, choice=choice,
             trajectory=measured.trajectory_problem(stop=end) if by_states else None,
             fingerprints=measured.fingerprints,
@@ -205,10 +205,10 @@ class Study:
                 still=still_joints(
                     [part.motion(0.0, end) for part in measured.parts], measured.model),
                 qualities=tuple(quality_of(part, (), None) for part in measured.parts),
-                supported=supported_links(rows)),
+                supported=supported_links(rows),
+                trusts_description=choice.trusts_description),
             choice=choice, trajectory=problem, fingerprints=measured.fingerprints,
-            fitted_range=MotionRange.of(measured.motion(0.0, end)), holdout=holdout,
-            loop=loop)
+            fitted_range=MotionRange.of(measured.motion(0.0, end)), holdout=holdout, loop=loop)
 
     @property
     def friction(self) -> FrictionChoice | None:
