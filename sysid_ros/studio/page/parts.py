@@ -140,11 +140,23 @@ def button(label: str, action: Callable[[], Any], *, main: bool = False, hint: s
         main: Whether it is the one to press next.
         hint: What a screen reader says of it besides.
     """
-    made = ui.button(label, on_click=action, color='primary' if main else 'grey-8')
-    made.props('no-caps unelevated' if main else 'no-caps outline')
+    made = ui.button(label, on_click=action).props('no-caps')
+    mark_next(made, main)
     if hint:
         made.props['aria-label'] = f'{label}: {hint}'
     return made
+
+
+def mark_next(made: Any, main: bool) -> None:
+    """Show whether a button is the one to press next.
+
+    Args:
+        made: The button.
+        main: Whether it is.
+    """
+    made.props(
+        'color=primary unelevated' if main else 'color=grey-8 outline',
+        remove='outline' if main else 'unelevated')
 
 
 def terminal(command: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
 from sysid_ros.studio.live.choices import SPEEDS
 from sysid_ros.studio.live.panel import Panel
@@ -14,7 +14,15 @@ from sysid_ros.studio.page.live.activity_view import activity_view
 from sysid_ros.studio.page.live.frame import LiveFrame, live_framed
 from sysid_ros.studio.page.live.lights import fault_table, quality_lights
 from sysid_ros.studio.page.live.traces_view import traces_view
-from sysid_ros.studio.page.parts import block, button, duration, heading, light, text
+from sysid_ros.studio.page.parts import (
+    block,
+    button,
+    duration,
+    heading,
+    light,
+    mark_next,
+    text,
+)
 
 _LEAD = ('A verified motion is played once each time that the excitation is armed, and recorded to '
          'be fitted. Closing the page stops nothing; STOP and the space bar do.')
@@ -89,13 +97,37 @@ def motion_selection(frame: LiveFrame) -> None:
 def motion_buttons(frame: LiveFrame) -> None:
     """What arms the excitation, and plays the motion.
 
+    The buttons stay while what they do changes: a click on one that is replaced under it is lost.
+
     Args:
         frame: The page.
     """
     panel = frame.panel
-    frame.live(lambda: (
-        frame.operates, panel.state.phase, panel.choices.hold, _playing(panel),
-        bool(panel.choices.motion)), lambda: _buttons(frame))
+    with block('div', 'beside'):
+        disarm = button('Disarm', guarded(lambda: panel.arm(frame.tab, allowed=False)))
+        arm = button('Arm', guarded(lambda: panel.arm(frame.tab, allowed=True)), main=True,
+                     hint='allow one motion within the next minute')
+        play = button('Play', guarded(lambda: panel.begin_motion(frame.tab)),
+                      hint='the robot moves')
+        hold = _hold_button()
+        said = text('span', '', 'soft')
+
+    def update() -> None:
+        armed, playing = panel.state.phase is MotionPhase.ARMED, _playing(panel)
+        usable = frame.operates and panel.state.phase is not None and not playing
+        for made in (arm, disarm):
+            made.set_visibility((made is disarm) is (armed and not playing))
+            made.set_enabled(usable and not panel.state.moving)
+        mark_next(arm, not playing)
+        for made in (play, hold):
+            made.set_visibility((made is hold) is panel.choices.hold)
+        play.set_enabled(usable and armed)
+        mark_next(play, armed)
+        _allow(hold, usable and armed)
+        said.set_text(_next(frame))
+
+    update()
+    frame.follow(said, update)
 
 
 def _playing(panel: Panel) -> bool:
@@ -103,37 +135,23 @@ def _playing(panel: Panel) -> bool:
     return activity is not None and activity.active
 
 
-def _buttons(frame: LiveFrame) -> None:
-    panel, phase = frame.panel, frame.panel.state.phase
-    armed, playing = phase is MotionPhase.ARMED, _playing(panel)
-    usable = frame.operates and phase is not None and not playing
-    with block('div', 'beside'):
-        if armed and not playing:
-            made = button('Disarm', guarded(partial(panel.arm, frame.tab, allowed=False)))
-        else:
-            made = button('Arm', guarded(partial(panel.arm, frame.tab, allowed=True)),
-                          main=not playing, hint='allow one motion within the next minute')
-        if not usable or panel.state.moving:
-            made.disable()
-        if panel.choices.hold:
-            _hold_button(allowed=usable and armed)
-        else:
-            play = button('Play', guarded(lambda: panel.begin_motion(frame.tab)),
-                          main=armed, hint='the robot moves')
-            if not (usable and armed):
-                play.disable()
-        text('span', _next(frame), 'soft')
-
-
-def _hold_button(*, allowed: bool) -> None:
+def _hold_button() -> Any:
     """A button whose press begins the motion, and whose release stops it; see ``live.js``."""
     made = text('button', _HOLD, 'hold')
     made.props.update({
         'type': 'button', 'data-hold': '', 'aria-label': 'Hold to run: the robot moves while this '
         'is pressed, by the pointer or the Enter key, and stops when it is let go'})
-    if not allowed:
-        # It stays what it is while it is pressed, or its release would be lost.
-        made.props['aria-disabled'] = 'true'
+    return made
+
+
+def _allow(hold: Any, allowed: bool) -> None:
+    """Whether the hold button begins a motion; disabled, it would lose its release."""
+    if allowed is ('aria-disabled' in hold.props):
+        if allowed:
+            del hold.props['aria-disabled']
+        else:
+            hold.props['aria-disabled'] = 'true'
+        hold.update()
 
 
 def _next(frame: LiveFrame) -> str:
