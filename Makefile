@@ -29,6 +29,8 @@ PROCESSORS ?= Prescott Sandybridge Haswell Zen SkylakeX generic
 # How many tests of test-processes run at a time: one for each of the two cores that real-time loops
 # need. With three, a node that was started again was once in many runs never reached by its client.
 WORKERS ?= 2
+# Where tests are that start node processes.
+PROCESSES := test/ros test/runs/test_compile_ahead.py
 # How many times as many problems test-random draws, and seeds of tests that draw one.
 SEED ?= $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 TIMES ?= 1000
@@ -82,8 +84,8 @@ test: $(READY)
 # PYTEST_ARGS chooses none of the first.
 test-processes: $(READY)
 	$(BIN)/python -m pytest -m 'processes and not loops' -n $(WORKERS) --dist worksteal \
-	  $(PYTEST_ARGS) || test $$? = 5
-	$(BIN)/python -m pytest -m loops $(PYTEST_ARGS)
+	  $(PROCESSES) $(PYTEST_ARGS) || test $$? = 5
+	$(BIN)/python -m pytest -m loops $(PROCESSES) $(PYTEST_ARGS)
 
 # The same with code compiled for any processor takes minutes to compile at first.
 test-processors: $(READY)

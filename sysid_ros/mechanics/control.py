@@ -22,8 +22,8 @@ import numpy as np
 
 from sysid_ros.errors import ConfigurationError, ParameterError
 from sysid_ros.mechanics.joint_terms.term import JointTerm
-from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ class ComputedTorque:
         """
         model, robot = self._model, self._model.robot
         q, v, a, v_terms = q[None], v[None], a[None], v_terms[None]
-        torque = inertial_regressor(robot, q, v, a)[0] @ self._bodies
+        torque = recursive_newton_euler(robot, self._bodies, q, v, a)[0]
         if model.terms:
             torque += model.term_regressor(q, v_terms, a)[0] @ self._terms
         return torque / model.gains

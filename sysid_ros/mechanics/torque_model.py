@@ -18,6 +18,7 @@ from sysid_ros.mechanics.joint_terms.term import JointTerm, LawTerm
 from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.mechanics.regressor.regressor_adjoint import regressor_gradient
 from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
+from sysid_ros.numerics.arrays import read_only
 from sysid_ros.robot.cached import CachesValues
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import ParameterSet, inertial_parameter_list
@@ -80,14 +81,14 @@ class TorqueModel(CachesValues):
             for name in term.shapes(self.robot)
         )
 
-    @property
+    @cached_property
     def gains(self) -> np.ndarray:
         """Drive gains the model stands at, shape ``(n,)``."""
         gains = np.ones(len(self.robot.joint_names))
         for term in self.terms:
             if isinstance(term, DriveGain):
                 gains = gains * term.gains(self.robot)
-        return gains
+        return read_only(gains)
 
     def at(self, values: np.ndarray) -> TorqueModel:
         """The model with its nonlinear terms at parameter values, shape ``(p,)``."""

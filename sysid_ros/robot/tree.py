@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pinocchio as pin
@@ -50,7 +51,7 @@ class KinematicTree:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
-    @property
+    @cached_property
     def is_coupled(self) -> bool:
         """Whether some body does not simply follow the independent joint of its own index."""
         bodies, joints = self.coupling.shape

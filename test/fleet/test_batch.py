@@ -56,6 +56,12 @@ def fleet(tmp_path_factory):
     return table, batch(table, folder / 'serial', pool=SerialPool())
 
 
+@pytest.fixture(scope='module')
+def undisturbed(fleet, tmp_path_factory):
+    """The same by one process: one thread each, since sums of several end in other last bits."""
+    return batch(fleet[0], tmp_path_factory.mktemp('one'), pool=make_pool('processes', 1))
+
+
 @pytest.fixture
 def copy(fleet, tmp_path):
     """The table and its results in another folder, which a test may change."""
@@ -161,12 +167,10 @@ def test_an_error_that_nobody_foresaw_holds_up_no_other(copy, monkeypatch):
 
 
 @pytest.mark.parametrize('engine', ['processes', 'dask'])
-def test_workers_that_are_killed_leave_the_same_table(fleet, tmp_path, engine):
+def test_workers_that_are_killed_leave_the_same_table(fleet, undisturbed, tmp_path, engine):
     if engine == 'dask':
         pytest.importorskip('distributed', reason='Dask is not installed: pip install distributed')
     table, _ = fleet
-    # One thread each, as theirs: sums of several end in other last bits.
-    undisturbed = batch(table, tmp_path / 'one', pool=make_pool('processes', 1))
     killed = []
 
     def kill_a_worker(_):

@@ -48,16 +48,23 @@ def test_the_page_of_a_good_fit_is_whole(tmp_path):
     require_a_whole_page(finished_run() / 'report.html', tmp_path)
 
 
+@pytest.fixture(scope='module', params=SIMULATED)
+def simulated(request, tmp_path_factory):
+    """The page of a simulated robot."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return SIMULATED[request.param](folder, None) / 'report.html'
+
+
 @in_a_browser
-@pytest.mark.parametrize('case', SIMULATED.values(), ids=SIMULATED)
-def test_the_page_of_a_simulated_robot_is_whole(case, tmp_path):
-    require_a_whole_page(case(tmp_path, None) / 'report.html', tmp_path)
+def test_the_page_of_a_simulated_robot_is_whole(simulated, tmp_path):
+    require_a_whole_page(simulated, tmp_path)
 
 
+@pytest.mark.parametrize('simulated', ['poor'], indirect=True)
 def test_the_first_screen_of_a_poor_motion_names_what_stays_unknown_and_the_motion_that_helps(
-    tmp_path
+    simulated
 ):
-    page = (SIMULATED['poor'](tmp_path, None) / 'report.html').read_text(encoding='utf-8')
+    page = simulated.read_text(encoding='utf-8')
     first = page[page.index('class="verdict'):page.index('<h2>')]
     assert 'Stays unknown:' in first and 'wrist_roll.coulomb_friction' in first
     assert 'wrist_roll alone, slowly through its range' in first

@@ -15,6 +15,8 @@ from sysid_ros.recording.bag.mcap_writer import McapWriter
 
 # Absolute time of t = 0 in [s].
 _START = 1.7e9
+# One store: it writes and compiles the code of a type when it is first used.
+_TYPES = get_typestore(Stores.ROS2_HUMBLE)
 
 
 class Message(NamedTuple):
@@ -38,10 +40,9 @@ def _nanoseconds(t: float) -> int:
 
 def array_message(values: Sequence[float]) -> Message:
     """Numbers without names or stamp."""
-    types = get_typestore(Stores.ROS2_HUMBLE)
-    layout = types.types['std_msgs/msg/MultiArrayLayout'](dim=[], data_offset=0)
-    content = types.types[FLOAT_ARRAY](layout=layout, data=np.array(values, dtype=float))
-    return Message(FLOAT_ARRAY, bytes(types.serialize_cdr(content, FLOAT_ARRAY)))
+    layout = _TYPES.types['std_msgs/msg/MultiArrayLayout'](dim=[], data_offset=0)
+    content = _TYPES.types[FLOAT_ARRAY](layout=layout, data=np.array(values, dtype=float))
+    return Message(FLOAT_ARRAY, bytes(_TYPES.serialize_cdr(content, FLOAT_ARRAY)))
 
 
 def state_message(stamp: float, joints: Sequence[str], **fields: Sequence[float]) -> Message:
@@ -56,22 +57,21 @@ def trajectory(
     joints: Sequence[str], points: Sequence[tuple[object, ...]], stamp: float | None = None
 ) -> Message:
     """A trajectory of points: time from its start, positions and their derivatives."""
-    types = get_typestore(Stores.ROS2_HUMBLE)
 
     def time(nanoseconds: int, kind: str) -> object:
-        return types.types[f'builtin_interfaces/msg/{kind}'](
+        return _TYPES.types[f'builtin_interfaces/msg/{kind}'](
             sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
 
     made = []
     for seconds, *derivatives in points:
         fields = [np.array(each, dtype=float) for each in derivatives]
         fields += [np.empty(0)] * (4 - len(fields))
-        made.append(types.types['trajectory_msgs/msg/JointTrajectoryPoint'](
+        made.append(_TYPES.types['trajectory_msgs/msg/JointTrajectoryPoint'](
             *fields, time_from_start=time(round(1e9 * seconds), 'Duration')))
-    header = types.types['std_msgs/msg/Header'](
+    header = _TYPES.types['std_msgs/msg/Header'](
         stamp=time(0 if stamp is None else _nanoseconds(stamp), 'Time'), frame_id='')
-    content = types.types[JOINT_TRAJECTORY](header=header, joint_names=list(joints), points=made)
-    return Message(JOINT_TRAJECTORY, bytes(types.serialize_cdr(content, JOINT_TRAJECTORY)))
+    content = _TYPES.types[JOINT_TRAJECTORY](header=header, joint_names=list(joints), points=made)
+    return Message(JOINT_TRAJECTORY, bytes(_TYPES.serialize_cdr(content, JOINT_TRAJECTORY)))
 
 
 def write_command_bag(

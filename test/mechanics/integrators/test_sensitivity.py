@@ -116,21 +116,25 @@ def test_derivatives_are_those_of_pinocchio(rng):
 
 def assert_slopes_are_differences(model, values, rng, by_start=True):
     columns, trajectories = columns_of(model, rng, 5), trajectories_of(model, rng, (15,), 0.01)
-    simulator = Simulator(model, columns, by_start)
-    motion = simulator.run(values, trajectories)[0]
-    start, numbers = trajectories[0].start, np.arange(start_count(model) * by_start)
+    motion = Simulator(model, columns, by_start).run(values, trajectories)[0]
+    simulator = Simulator(model, np.zeros(0, dtype=int), False)
+    numbers = np.arange(start_count(model) * by_start)
     steps = [('start', k, 5e-4) for k in numbers]
     steps += [('values', k, 5e-4 * max(abs(values[k]), 0.05)) for k in columns]
 
     def difference(kind, k, h):
         # Four points, whose error is of fourth order: the step can be far above rounding.
-        total = 0.0
-        for far, weight in ((1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0)):
-            moved, there = values.copy(), start.copy()
-            (there.reshape(-1) if kind == 'start' else moved)[k] += far * h
-            states = simulator.run(moved, [trajectories[0]._replace(start=there)])[0].states
-            total = total + weight / (12.0 * h) * states
-        return total
+        moves, weights = h * np.array([1.0, -1.0, 2.0, -2.0]), np.array([8.0, -8.0, -1.0, 1.0])
+        if kind == 'start':
+            found = simulator.run(values, [trajectories[0]._replace(
+                start=trajectories[0].start + move * shift(k)) for move in moves])
+        else:
+            found = [simulator.run(values + move * (np.arange(len(values)) == k), trajectories)[0]
+                     for move in moves]
+        return np.tensordot(weights / (12.0 * h), [motion.states for motion in found], axes=1)
+
+    def shift(k):
+        return np.reshape(np.arange(start_count(model)) == k, (2, -1))
 
     # What rounding makes of a parameter that hardly matters.
     rounding = 1e-9 * np.abs(motion.slopes).max()

@@ -1,0 +1,221 @@
+"""Published robots under position servos whose description is wrong: what default settings find.
+
+MuJoCo simulates the published description with servos at 2 kHz; friction, armature and gains are
+drawn at random, the commands are late, come at 50 Hz and hold, encoders have 12 bits. A user has
+the gains and a description whose masses and centres of mass are up to 20 % off and that knows no
+friction, and says nothing else. The last third of the recording is kept to judge by. What friction
+is found is compared with what the plant has: masses that are held at a wrong description show.
+
+``python benchmarks/servos.py [--seconds S] [--seed SEED] [ROBOT ...]`` fits robots by their names
+in ``_plants.py``, by default SO-101, UR5 and Solo 12.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from pathlib import Path
+
+import _one_core  # noqa: F401
+import mujoco
+import numpy as np
+import pinocchio as pin
+import yaml
+from _plants import Plant, published
+
+from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.evaluation.study import Study
+
+RATE, COMMANDS, STEP, BITS = 200.0, 50.0, 5e-4, 12
+HOLDOUT = 1.0 / 3.0
+# Error of unseen motion in parts of the motion; of viscous and dry friction in parts of the truth,
+# where 95 % intervals do not hold it.
+BAR_MOTION, BAR_FRICTION = 0.005, 0.2
+ROBOTS = ('SO-101', 'UR5', 'Solo 12')
+
+
+@dataclass(frozen=True, eq=False)
+class Servos:
+    """What drives and joints of a plant are.
+
+    Attributes:
+        joints: Their names.
+        kp: Gains of positions in [N·m/rad].
+        kd: Gains of velocities.
+        truth: Viscous friction, dry friction and armature of all joints, by field.
+        delay: Of the commands in [s].
+    """
+
+    joints: tuple[str, ...]
+    kp: np.ndarray
+    kd: np.ndarray
+    truth: dict[str, np.ndarray]
+    delay: float
+
+
+class ServoPlant:
+    """A published robot that follows commands.
+
+    Args:
+        name: Its name in ``_plants.py``.
+        seed: Of all that is drawn.
+    """
+
+    def __init__(self, name: str, seed: int) -> None:
+        path = published(name)
+        assert path is not None, f'{name}: install example-robot-data'
+        plant, rng = Plant(path, seed), np.random.default_rng(seed)
+        self.prior, self._rng = _bare(plant.prior), rng
+        self._model = _simulated(_bare(plant.description))
+        joints = tuple(
+            mujoco.mj_id2name(self._model, mujoco.mjtObj.mjOBJ_JOINT, k)
+            for k in range(self._model.njnt))
+        assert joints == plant.joints, name
+        self._centre, self._reach = self._range()
+        self.servos = self._drawn(plant.model, joints)
+
+    def _range(self) -> tuple[np.ndarray, np.ndarray]:
+        limits = np.where(
+            self._model.jnt_limited[:, None].astype(bool), self._model.jnt_range, [-np.pi, np.pi])
+        lower, size = limits[:, 0], np.ptp(limits, axis=1)
+        return np.clip(0.0, lower + 0.2 * size, lower + 0.8 * size), np.minimum(0.6, 0.15 * size)
+
+    def _drawn(self, model: pin.Model, joints: tuple[str, ...]) -> Servos:
+        rng, n, data = self._rng, len(joints), model.createData()
+        inertia = np.diag(pin.crba(model, data, pin.neutral(model))).copy()
+        weight = np.max(np.abs([
+            pin.computeGeneralizedGravity(
+                model, data, self._centre + self._reach * rng.uniform(-1.0, 1.0, n)).copy()
+            for _ in range(20)]), axis=0)
+        armature = inertia * rng.uniform(0.3, 1.0, n) + 1e-4
+        moved = inertia + armature
+        kp = _rounded(moved * (2.0 * np.pi * rng.uniform(3.0, 6.0, n))**2 + 3.0 * weight)
+        kd = _rounded(1.4 * np.sqrt(kp * moved) * rng.uniform(0.5, 1.0, n))
+        return Servos(joints, kp, kd, {
+            'viscous_friction': 0.03 * kd,
+            'coulomb_friction': 0.05 * (weight + 0.1 * kp * self._reach) + 1e-4,
+            'armature': armature}, rng.uniform(0.003, 0.02))
+
+    def recorded(self, seconds: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Times, commands and encoder readings at the rate of the recording."""
+        servos, model = self.servos, self._model
+        model.dof_armature[:] = servos.truth['armature']
+        model.dof_frictionloss[:] = servos.truth['coulomb_friction']
+        model.dof_damping[:] = servos.truth['viscous_friction']
+        commands, data = self._commands(seconds), mujoco.MjData(model)
+        data.qpos[:] = commands[0]
+        every, settle = round(1.0 / (RATE * STEP)), round(1.0 / STEP)
+        read = []
+        for k in range(-settle, round(seconds / STEP)):
+            if k >= 0 and k % every == 0:
+                read.append(data.qpos.copy())
+            told = commands[max(int((k * STEP - servos.delay) * COMMANDS + 1e-9), 0)]
+            data.qfrc_applied[:] = servos.kp * (told - data.qpos) - servos.kd * data.qvel
+            mujoco.mj_step(model, data)
+        t, count = np.arange(len(read)) / RATE, 2.0 * np.pi / 2**BITS
+        return t, commands[(t * COMMANDS + 1e-9).astype(int)], np.round(
+            np.array(read) / count) * count
+
+    def _commands(self, seconds: float) -> np.ndarray:
+        """Sums of slow sines and steps, from rest, as a person would try servos."""
+        rng, n = self._rng, len(self._centre)
+        t = np.arange(0.0, seconds, 1.0 / COMMANDS)[:, None]
+        pace, phase = rng.uniform(0.1, 0.9, (n, 3)), rng.uniform(0.0, 2.0 * np.pi, (n, 3))
+        waves = np.sin(2.0 * np.pi * pace * t[:, :, None] + phase).sum(axis=2)
+        steps = np.sign(np.sin(2.0 * np.pi * rng.uniform(0.1, 0.25, n) * t + phase[:, 0]))
+        return self._centre + 0.25 * np.clip(t / 2.0, 0.0, 1.0) * self._reach * (waves + steps)
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Gains as people write them, three digits."""
+    return np.array([float(f'{value:.3g}') for value in values])
+
+
+def _bare(description: str) -> str:
+    """A URDF that says nothing of friction."""
+    root = ET.fromstring(description)
+    for joint in root.iter('joint'):
+        for key in ('dynamics', 'safety_controller'):
+            for element in joint.findall(key):
+                joint.remove(element)
+    return ET.tostring(root, encoding='unicode')
+
+
+def _simulated(description: str) -> mujoco.MjModel:
+    root = ET.fromstring(description)
+    ET.SubElement(ET.SubElement(root, 'mujoco'), 'compiler', {
+        'fusestatic': 'true', 'discardvisual': 'true', 'balanceinertia': 'true'})
+    spec = mujoco.MjSpec.from_string(ET.tostring(root, encoding='unicode'))
+    spec.option.timestep = STEP
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.disableflags |= (
+        mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT)
+    return spec.compile()
+
+
+def figures(name: str, seed: int, seconds: float) -> list[dict[str, object]]:
+    """What a fit with default settings finds of a robot."""
+    plant = ServoPlant(name, seed)
+    servos = plant.servos
+    with tempfile.TemporaryDirectory() as where:
+        folder = Path(where)
+        (folder / 'robot.urdf').write_text(plant.prior)
+        header = ['t', *(f'{kind}_{joint}' for kind in ('u', 'q') for joint in servos.joints)]
+        np.savetxt(folder / 'log.csv', np.column_stack(plant.recorded(seconds)), delimiter=',',
+                   header=','.join(header), comments='', fmt='%.6f')
+        (folder / 'settings.yaml').write_text(yaml.safe_dump({
+            'robot': {'description': 'robot.urdf', 'actuators': {
+                joint: {'kind': 'position_servo', 'kp': kp, 'kd': kd}
+                for joint, kp, kd in zip(
+                    servos.joints, servos.kp.tolist(), servos.kd.tolist(), strict=True)}},
+            'recording': {
+                'format': 'csv', 'file': 'log.csv', 'time': {'column': 't'},
+                'joints': list(servos.joints), 'position': {'prefix': 'q_'},
+                'command': {'prefix': 'u_'}}}))
+        start = time.process_time()
+        setup = FitSetup.load(folder / 'settings.yaml')
+        study = Study.load(setup, holdout=HOLDOUT, estimator=setup.settings.fit.estimator)
+        evaluation = study.fit(setup.settings.fit.estimator)
+        took = time.process_time() - start
+    estimate, unseen = evaluation.estimate, evaluation.held_out
+    rows = []
+    for field in ('viscous_friction', 'coulomb_friction'):
+        index = [estimate.parameters.index(f'{joint}.{field}') for joint in servos.joints]
+        ratio = estimate.parameters.values[index] / servos.truth[field]
+        wide = 1.96 * estimate.standard_deviation[index] / servos.truth[field]
+        wrong = (np.abs(ratio - 1.0) > np.maximum(wide, BAR_FRICTION)).sum()
+        print(f'{name}: {field} found over true: {np.array2string(ratio, precision=2)}')
+        rows.append({
+            'name': f'{name}: joints whose {field} is neither within {100.0 * BAR_FRICTION:g} % '
+            'nor in its interval', 'value': int(wrong), 'unit': '', 'bar': '0',
+            'ok': not wrong})
+    error = unseen.candidate.relative_error
+    print(f'{name}: {estimate.status.name}, {took:.0f} s; unseen motion {100.0 * error:.2f} % off, '
+          f'the description {100.0 * unseen.prior.relative_error:.2g} %; delay '
+          f'{1e3 * estimate.parameters["command.delay"]:.2f} ms of {1e3 * servos.delay:.2f} ms; '
+          f'{"committable" if evaluation.verdict.committable else "NOT committable"}')
+    return [
+        {'name': f'{name}: error of unseen motion', 'value': error, 'unit': '',
+         'reference': f'the description, {unseen.prior.relative_error:.3g}',
+         'bar': f'<= {BAR_MOTION:g}', 'ok': bool(estimate.status.ok and error <= BAR_MOTION)},
+        *rows, {'name': f'{name}: time of the fit', 'value': took, 'unit': 's', 'ok': True}]
+
+
+def main() -> None:
+    """Fit the robots that are asked for, all by default, and print their figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('robots', nargs='*')
+    parser.add_argument('--seconds', type=float, default=30.0)
+    parser.add_argument('--seed', type=int, default=1)
+    given = parser.parse_args()
+    print(json.dumps([
+        row for name in given.robots or ROBOTS
+        for row in figures(name, given.seed, given.seconds)]))
+
+
+if __name__ == '__main__':
+    main()
