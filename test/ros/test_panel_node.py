@@ -103,48 +103,11 @@ async def begun(panel, *, held=False):
     raise AssertionError((panel.activity('motion'), panel.state.stopped))
 
 
-async def played(panel):
-    """A motion that was played to its end."""
-    for _ in range(ATTEMPTS):
-        activity = await begun(panel)
-        await until(lambda: not activity.active)  # noqa: B023
-        if activity.outcome is not None and activity.outcome.good:
-            return activity.outcome
-    raise AssertionError((activity.outcome, activity.error))
-
-
 async def ended(activity):
     """What came of an activity."""
     await until(lambda: not activity.active)
     assert activity.error is None, activity.error
     return activity.outcome
-
-
-def test_the_loop_is_gone_from_a_motion_to_a_revision_and_back(panel):
-    async def go():
-        panel.choose(motion='identification', speed=1.0)
-        await until(lambda: all(sign.state.ready for sign in panel.state.nodes.values()))
-        recorded = await played(panel)
-        assert panel.choices.fitted == (recorded.name,)
-        fitted = await ended(panel.begin_fit(TAB))
-        assert fitted.good and panel.choices.estimate == fitted.name
-        assert panel.data.verdict(fitted.name)['committable']
-        assert panel.data.report(fitted.name).is_file()
-        panel.choose(motion='held_out', record=False)
-        await played(panel)
-        assert panel.choices.shadow > 2.0
-        committed = await ended(panel.begin_commit(TAB, 'by the panel'))
-        assert any('Shadow test' in sentence for sentence in committed.details)
-        await until(lambda: panel.state.revisions.current.revision == committed.name)
-        assert panel.state.identified
-        await until(lambda: panel.state.revisions.acknowledged)
-        back = await ended(panel.begin_rollback(TAB))
-        await until(lambda: panel.state.revisions.current.revision == back.name)
-        assert [entry.kind for entry in panel.state.revisions.entries] == [
-            'rollback', 'commit', 'as described']
-        assert not panel.state.identified
-
-    asyncio.run(go())
 
 
 def test_a_stop_stops_and_a_hold_that_is_lost_stops_and_a_page_that_is_lost_does_not(panel):
