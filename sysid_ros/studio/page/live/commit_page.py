@@ -83,18 +83,16 @@ def _commit(frame: LiveFrame) -> None:
     with block('div', 'beside'):
         comment = ui.input('Comment, kept with the revision').props(
             f'outlined dense maxlength={_COMMENT}').classes('grow')
-        frame.live(
-            lambda: (frame.operates, panel.choices.estimate, _busy(panel)),
-            lambda: _commit_button(frame, comment))
+        made = button('Commit', guarded(lambda: panel.begin_commit(
+            frame.tab, (comment.value or '').strip())), main=True,
+            hint='controllers use the estimate from then on')
 
+    def update() -> None:
+        made.set_enabled(
+            frame.operates and bool(panel.choices.estimate) and not _busy(panel))
 
-def _commit_button(frame: LiveFrame, comment: ui.input) -> None:
-    panel = frame.panel
-    made = button('Commit', guarded(lambda: panel.begin_commit(
-        frame.tab, (comment.value or '').strip())), main=True,
-        hint='controllers use the estimate from then on')
-    if not frame.operates or not panel.choices.estimate or _busy(panel):
-        made.disable()
+    update()
+    frame.follow(made, update)
 
 
 def _consumers(panel: Panel) -> None:

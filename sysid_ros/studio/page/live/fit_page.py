@@ -28,8 +28,7 @@ def fit_page(panel: Panel) -> None:
     with live_framed(panel, 'fit', _LEAD) as frame:
         frame.live(lambda: bool(panel.data.listing().recordings), lambda: _nothing(panel))
         _inputs(frame)
-        frame.live(lambda: (frame.operates, _fitting(panel), bool(panel.choices.fitted)),
-                   lambda: _buttons(frame))
+        _buttons(frame)
         activity_view(frame, 'fit')
         heading('Estimate')
         with block('div', 'beside'):
@@ -65,15 +64,19 @@ def _buttons(frame: LiveFrame) -> None:
     panel = frame.panel
     with block('div', 'beside'):
         begin = button('Fit', guarded(lambda: panel.begin_fit(frame.tab)), main=True)
-        if _fitting(panel) or not frame.operates or not panel.choices.fitted:
-            begin.disable()
-        if _fitting(panel):
-            end = button('End the fit', guarded(lambda: panel.cancel_fit(frame.tab)),
-                         hint='its recording is kept')
-            if not frame.operates:
-                end.disable()
-        elif not frame.operates:
-            text('span', 'Take the controls first.', 'soft')
+        end = button('End the fit', guarded(lambda: panel.cancel_fit(frame.tab)),
+                     hint='its recording is kept')
+        said = text('span', '', 'soft')
+
+    def update() -> None:
+        fitting = _fitting(panel)
+        begin.set_enabled(frame.operates and not fitting and bool(panel.choices.fitted))
+        end.set_visibility(fitting)
+        end.set_enabled(frame.operates)
+        said.set_text('' if frame.operates or fitting else 'Take the controls first.')
+
+    update()
+    frame.follow(said, update)
 
 
 def estimate_selection(frame: LiveFrame) -> None:
