@@ -58,7 +58,7 @@ def fleet(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def undisturbed(fleet, tmp_path_factory):
-    """The same by one process: one thread each, since sums of several end in other last bits."""
+    """What one process makes of the table: sums of several threads end in other last bits."""
     return batch(fleet[0], tmp_path_factory.mktemp('one'), pool=make_pool('processes', 1))
 
 
