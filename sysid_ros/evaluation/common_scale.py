@@ -78,9 +78,9 @@ def common_scale_of_bodies(
 
     Returns:
         None where it is as near one as descriptions are, or not the same at joints, or too few of
-        them tell it; for robots with loops, too.
+        them tell it; for robots with loops or a floating base, too.
     """
-    if model.robot.loops is not None:
+    if model.robot.loops is not None or model.robot.free_joint:
         return None
     names = [name for name in model.parameters.names if model.parameters.is_inertial(name)]
     some = slice(None, None, max(len(q) // _ROWS, 1))
