@@ -80,6 +80,18 @@ def pytest_addoption(parser):
         '--random-seeds', type=int, default=1, metavar='N',
         help='with --random-times: run tests of one drawn problem with N seeds, from '
         '--random-seed on (%(default)s)')
+    parser.getgroup('slow tests').addoption(
+        '--slow-share', type=_share, metavar='I/N', help='of the tests that are marked slow run '
+        'every N-th, from the I-th on (0/N to N-1/N), beside all others')
+
+
+def _share(text):
+    """First and step of a share, ``'I/N'``."""
+    first, _, step = text.partition('/')
+    share = int(first), int(step)
+    if not 0 <= share[0] < share[1]:
+        raise ValueError(text)
+    return share
 
 
 def pytest_report_header(config):
@@ -105,6 +117,12 @@ def pytest_collection_modifyitems(config, items):
         random = [item for item in items if {'rng', 'draws'} & set(item.fixturenames)]
         config.hook.pytest_deselected(items=[item for item in items if item not in random])
         items[:] = random
+    if share := config.getoption('--slow-share'):
+        first, step = share
+        slow = [item for item in items if item.get_closest_marker('slow')]
+        left = {item for number, item in enumerate(slow) if number % step != first}
+        config.hook.pytest_deselected(items=list(left))
+        items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(scope='session')

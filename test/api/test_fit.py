@@ -76,6 +76,7 @@ def page(tmp_path_factory, project):
             'known')})
 
 
+@pytest.mark.slow
 def test_a_fit_of_arrays_is_good_and_prints_its_verdict(page):
     assert str(page.fit).startswith('VERDICT: committable')
     assert page.fit.verdict.committable and not page.fit.verdict.reasons

@@ -81,6 +81,7 @@ def test_keys_of_the_section_leave_nothing_to_a_guess(folder):
         si.Recording.from_csv('log.csv', rte=500, joints=['a']).described(['a'])
 
 
+@pytest.mark.slow
 def test_a_fit_of_a_bag_takes_what_was_guessed(folder, measured):
     t, q, v, tau = measured
     bag = write_states(folder / 'bag', OWN, t, np.degrees(q), np.degrees(v), tau)

@@ -210,6 +210,7 @@ def test_a_common_factor_is_said_with_what_would_fix_it(folder, capsys):
     assert 'fit: {fixed: [LINK.mass]}' in notes
 
 
+@pytest.mark.slow
 def test_gains_in_degrees_are_told(folder):
     degrees = {name: servo | {key: servo[key] * np.pi / 180.0 for key in ('kp', 'kd')}
                for name, servo in SERVOS.items()}

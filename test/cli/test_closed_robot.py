@@ -63,6 +63,7 @@ def test_loops_with_a_mistake_end_with_a_sentence(folder, capsys):
     assert "Did you mean 'left_tip'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_fit_needs_the_motors_alone_and_leaves_what_can_be_committed(folder):
     robot = robots.five_bar()
     joints = ('left_joint', 'right_joint', 'left_tip_joint')

@@ -79,6 +79,7 @@ def test_motions_are_designed_written_and_can_be_checked(settings, tmp_path, cap
     np.testing.assert_array_equal(repeated.coefficients, second.coefficients)
 
 
+@pytest.mark.slow
 def test_what_a_recording_told_already_is_known(tmp_path, capsys):
     arm = SimulatedArm(1)
     t = np.arange(1000) / 100.0

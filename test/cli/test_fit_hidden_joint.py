@@ -39,6 +39,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_spring_and_masses_are_found_and_committable(folder, tmp_path, capsys):
     run = tmp_path / 'run'
     code = main(['fit', str(folder / '0.yaml'), str(folder / '1.yaml'), '--holdout', '0.3', '-v',

@@ -69,6 +69,7 @@ def fitted(folder, name):
             dict(zip(names, estimate['standard_deviation'], strict=True)))
 
 
+@pytest.mark.slow
 def test_sensors_on_the_forearm_make_up_for_coarse_encoders(folder):
     truth, name = -0.06, 'fore.first_moment_z'
     (coarse, wide), (found, narrow) = fitted(folder, 'encoders'), fitted(folder, 'sensors')

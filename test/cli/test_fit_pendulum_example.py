@@ -56,6 +56,7 @@ def pendulum(tmp_path_factory):
     return folder, model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('estimator', ['collocation', 'shooting'])
 def test_the_example_finds_the_pendulum_but_for_its_scale(pendulum, tmp_path, capsys, estimator):
     folder, model = pendulum

@@ -62,6 +62,7 @@ def crank_torque(mechanism, motion):
     return total
 
 
+@pytest.mark.slow
 def test_the_recordings_are_those_of_a_simulation_that_nothing_of_the_package_is_used_for(
     tmp_path
 ):

@@ -83,6 +83,7 @@ def fitted(run):
     return values, deviations, estimate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('estimator', ['collocation', 'shooting', 'variational', 'graph'])
 def test_two_recordings_tell_more_than_one(folder, tmp_path, capsys, estimator):
     deviations = []

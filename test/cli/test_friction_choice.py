@@ -21,6 +21,7 @@ def settings(tmp_path_factory):
     return first, second
 
 
+@pytest.mark.slow
 def test_the_choice_is_printed_kept_and_repeated(settings, tmp_path, capsys):
     run = tmp_path / 'run'
     code = main(['fit', str(settings[0]), '--holdout', '0.3', '-o', str(run), '-v'])
@@ -47,6 +48,7 @@ def test_the_choice_is_printed_kept_and_repeated(settings, tmp_path, capsys):
     assert not (again / 'friction.txt').exists()
 
 
+@pytest.mark.slow
 def test_nonlinear_terms_go_through_every_estimator_to_what_is_handed_over(
     settings, tmp_path, capsys
 ):

@@ -77,6 +77,7 @@ def test_a_fit_that_is_interrupted_leaves_nothing(folder, line):
     assert {path.name for path in folder.iterdir()} == {path.name for path in before}
 
 
+@pytest.mark.slow
 def test_an_earlier_run_and_what_it_can_tell_stay_as_they_were(folder):
     words = ['fit', 'fit.yaml', '--holdout', '0.3', '-o', 'run']
     process = started(folder, words)

@@ -50,6 +50,7 @@ def torque_error(arm, folder, jitter):
     return float(np.linalg.norm(told - arm.torque(unseen)) / np.linalg.norm(arm.torque(unseen)))
 
 
+@pytest.mark.slow
 def test_a_millisecond_of_jitter_at_500_hz_costs_no_more_than_a_tenth(
     simulated_arm, tmp_path
 ):

@@ -96,6 +96,7 @@ def test_the_second_file_may_leave_the_robot_to_the_first(recordings, capsys):
     assert "no such moving link (found 'nowhere'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_stands_for_the_empty_recording(recordings, tmp_path, capsys):
     loaded, empty = recordings
     run, file = tmp_path / 'run', tmp_path / 'load.yaml'

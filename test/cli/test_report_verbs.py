@@ -18,6 +18,7 @@ def run(tmp_path):
     return shutil.copytree(finished_run(), tmp_path / 'run')
 
 
+@pytest.mark.slow
 def test_the_page_of_a_run_is_made_anew_from_its_document(run, capsys):
     (run / 'report.html').unlink()
     document = json.loads((run / 'report.json').read_text())
@@ -127,12 +128,14 @@ def settings():
     return str(finished_run().parent / 'settings.yaml')
 
 
+@pytest.mark.slow
 def test_a_quiet_fit_says_nothing_and_its_exit_code_tells(settings, tmp_path, capsys):
     code = main(['fit', settings, '--holdout', '0.25', '-o', str(tmp_path / 'run'), '-q'])
     assert code == ExitCode.OK
     assert capsys.readouterr() == ('', '')
 
 
+@pytest.mark.slow
 def test_a_verdict_is_printed_as_json_alone(settings, run, tmp_path, capsys):
     main(['fit', settings, '--holdout', '0.25', '-o', str(tmp_path / 'again'), '--json'])
     assert json.loads(capsys.readouterr().out)['committable'] is True
@@ -140,6 +143,7 @@ def test_a_verdict_is_printed_as_json_alone(settings, run, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)['committable'] is False
 
 
+@pytest.mark.slow
 def test_no_line_is_longer_than_a_hundred_characters_and_v_says_more(settings, tmp_path, capsys):
     lengths = []
     for more in ([], ['-v']):

@@ -33,6 +33,7 @@ def written(path, arm, *, scale=1.0, seconds=12.0, joints=None):
     return path
 
 
+@pytest.mark.slow
 def test_a_fit_of_its_bags_comes_close_to_the_truth(arm, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, scale in (('slow', 0.8), ('fast', 1.0)):

@@ -74,6 +74,7 @@ def test_folds_that_leave_nothing_out_are_refused(recordings, tmp_path, capsys, 
     assert '--folds' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_all_estimators_are_compared_and_the_recommended_one_is_written(
     recordings, tmp_path, capsys
 ):
@@ -99,6 +100,7 @@ def test_all_estimators_are_compared_and_the_recommended_one_is_written(
         comparison['estimators'][0])
 
 
+@pytest.mark.slow
 def test_a_strength_found_by_cross_validation_is_in_the_summary_and_the_run_folder(
     recordings, tmp_path, capsys
 ):

@@ -108,6 +108,7 @@ class Identified:
             text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('urdf', [
     pytest.param(DEMO_ARM, id='demo arm'),
     # Revolute, continuous and prismatic joints in branches, links fixed to others.

@@ -16,6 +16,7 @@ def folder(tmp_path_factory):
     return finished_demo(tmp_path_factory.mktemp('leg') / 'demo')
 
 
+@pytest.mark.slow
 def test_the_identified_leg_moves_in_mujoco_as_it_was_measured(folder):
     text, met = report(folder)
     assert met, text

@@ -313,6 +313,7 @@ def test_commands_of_every_page_are_tried():
         assert command.split()[0] in (PAGES.parents[1] / file).read_text(encoding='utf-8')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('name', 'number'), [
     pytest.param(name, number, id=f'{name} {number + 1}')
     for name, found in COMMANDS.items() for number in range(len(found))])

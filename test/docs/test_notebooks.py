@@ -27,6 +27,7 @@ def run(source, names):
     return value._repr_html_() if hasattr(value, '_repr_html_') else repr(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('notebook', NOTEBOOKS, ids=lambda path: path.stem)
 def test_every_cell_runs(notebook, tmp_path, monkeypatch, capsys):
     pytest.importorskip('mujoco')

@@ -24,6 +24,7 @@ from sysid_ros.mechanics.regressor.regressor import inertial_regressor
 from sysid_ros.robot.model import RobotModel
 
 
+@pytest.mark.slow
 def test_the_tutorial_ends_with_a_description_that_loads(tmp_path, monkeypatch, capsys):
     pytest.importorskip('mujoco')
     monkeypatch.chdir(tmp_path)
@@ -74,6 +75,7 @@ def errors_of_torques(said):
     return np.array([row[2:] for row in rows], dtype=float)
 
 
+@pytest.mark.slow
 def test_an_hour_with_a_description_and_a_simulated_robot_ends_close_to_its_truth(
     tmp_path, monkeypatch, capsys
 ):
@@ -92,6 +94,7 @@ def test_an_hour_with_a_description_and_a_simulated_robot_ends_close_to_its_trut
     assert len(described) == 2 and (identified < 0.2 * described).all()
 
 
+@pytest.mark.slow
 def test_drives_without_torque_sensors_are_found_by_the_tutorial(tmp_path, monkeypatch, capsys):
     pytest.importorskip('mujoco')
     monkeypatch.chdir(tmp_path)

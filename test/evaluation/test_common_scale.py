@@ -82,6 +82,7 @@ def test_bodies_that_a_description_may_be_wrong_by_are_not(simulated_arm, factor
     assert common_scale_of_bodies(arm.model, bodies_times(arm, factor), *motion) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('factor, told', [(1.0, ''), (1.6, 'remark'), (5.0, 'reason')])
 def test_gains_that_are_wrong_by_one_factor_are_suspected(tmp_path, factor, told):
     pytest.importorskip('mujoco')

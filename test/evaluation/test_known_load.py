@@ -71,6 +71,7 @@ def test_efforts_on_the_scale_of_a_known_load_are_said_to_be(arm, tmp_path):
                for remark in verdict.remarks)
 
 
+@pytest.mark.slow
 def test_a_scale_that_no_recording_shows_is_a_reason_against_with_its_line(arm, tmp_path):
     path = files(tmp_path, arm, 1.25)
     blind = judged(path, known=type(Identification.load(path).settings.known)()).verdict
@@ -89,6 +90,7 @@ def test_a_load_in_the_fitted_recording_itself_is_refused(arm, tmp_path):
         judged(path)
 
 
+@pytest.mark.slow
 def test_a_run_can_be_fitted_again_with_what_was_known(arm, tmp_path, capsys):
     path = files(tmp_path, arm, 1.0)
     run = tmp_path / 'run'

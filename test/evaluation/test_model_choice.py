@@ -147,6 +147,7 @@ def test_stamps_that_jitter_on_arrival_are_taken_as_even(arm, tmp_path):
     assert found.choice.read(again).parts[0].setup.settings.processing.stamps == 'uniform'
 
 
+@pytest.mark.slow
 def test_late_torques_are_moved_back(arm, tmp_path):
     late = arm.recording(20.0, RATE, bits=17, delays=np.full(len(arm.joint_names), 0.03))
     first = written(tmp_path, 'first', arm, late)
@@ -157,6 +158,7 @@ def test_late_torques_are_moved_back(arm, tmp_path):
     assert found.fit('entropic').verdict.committable
 
 
+@pytest.mark.slow
 def test_a_joint_that_lags_alone_moves_no_other(arm, tmp_path, monkeypatch):
     names, late = [], np.zeros(len(arm.joint_names))
     late[0] = 0.03
@@ -175,6 +177,7 @@ def test_a_joint_that_lags_alone_moves_no_other(arm, tmp_path, monkeypatch):
     assert list(chosen(found)['processing.torque_delay']) == [arm.joint_names[0]]
 
 
+@pytest.mark.slow
 def test_drive_inertia_and_springs_are_found_where_they_are(arm, tmp_path, monkeypatch):
     recording = arm.recording(20.0, RATE, bits=18)
     t = recording.channel('position').t
@@ -198,6 +201,7 @@ def test_drive_inertia_and_springs_are_found_where_they_are(arm, tmp_path, monke
     assert 'robot.terms.stiffness' not in chosen(plain)
 
 
+@pytest.mark.slow
 def test_terms_that_could_not_be_fitted_are_named(arm, tmp_path, monkeypatch):
     plain = term_choice.candidate_errors
 
@@ -213,6 +217,7 @@ def test_terms_that_could_not_be_fitted_are_named(arm, tmp_path, monkeypatch):
     assert 'joint terms: springs could not be fitted to every part of the data' in said
 
 
+@pytest.mark.slow
 def test_coupled_drives_come_from_the_transmission(arm, tmp_path):
     recording = arm.recording(12.0, RATE, bits=17)
     gears = np.diag(np.full(len(arm.joint_names), 50.0))
@@ -292,6 +297,7 @@ def test_the_fitted_recording_is_no_validation_under_another_name_or_format(arm,
             study(first, validation=copy)
 
 
+@pytest.mark.slow
 def test_encoders_too_coarse_for_accelerations_are_no_evidence(arm, tmp_path):
     found = study(written(tmp_path, 'first', arm, arm.recording(12.0, RATE, bits=5)), holdout=0.25)
     assert set(found.data.coarse) <= set(arm.joint_names)

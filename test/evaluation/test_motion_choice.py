@@ -98,6 +98,7 @@ def driven_study(folder, smoothing, estimator):
     return Study.load(FitSetup.load(folder / 'settings.yaml'), holdout=0.2, estimator=estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('truth, estimator, least, most', [
     (SHARP, 'shooting', 1e-3, 0.25 * DEFAULT), (DEFAULT, 'shooting', DEFAULT, DEFAULT),
     (SHARP, 'collocation', DEFAULT, DEFAULT)])
@@ -116,6 +117,7 @@ def test_under_torques_shooting_chooses_too_and_all_others_take_the_first_guess(
     assert error < (0.05 if estimator == 'collocation' else 0.01)
 
 
+@pytest.mark.slow
 def test_sharp_friction_is_fitted_with_a_sharp_sign_and_found_without_bias(tmp_path):
     study = study_of(tmp_path, SHARP)
     choice, = study.choice.choices
@@ -143,6 +145,7 @@ def test_friction_that_is_no_sharper_than_the_first_guess_keeps_it(tmp_path):
     assert choice.value == DEFAULT and 'the likelihood gains nothing' in choice.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('law', [STRIBECK, LOAD], ids=['falls with speed', 'grows with the load'])
 def test_a_law_of_friction_is_found_and_no_other_is_added(tmp_path, law):
     study = study_of(tmp_path, DEFAULT, law)
@@ -173,6 +176,7 @@ def test_what_settings_say_stays(tmp_path, terms):
         'coulomb_smoothing', 0.0)
 
 
+@pytest.mark.slow
 def test_links_that_are_not_as_described_are_sought(tmp_path):
     study = study_of(tmp_path, DEFAULT, mass=0.7)
     sharpness, links = study.choice.choices

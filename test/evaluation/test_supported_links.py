@@ -67,6 +67,7 @@ def test_a_robot_that_is_held_is_not_accused_whatever_its_gains_and_zeros(
     assert not supported(tmp_path, motion, stands=False, factor=factor, zeros=zeros)
 
 
+@pytest.mark.slow
 def test_the_verdict_on_a_robot_that_stands_says_what_to_record(tmp_path):
     # What is found is of no matter here: armatures alone are sought.
     fixed = ['*.viscous_friction', '*.coulomb_friction', '*.torque_offset', '*_link.*']

@@ -89,6 +89,7 @@ def reproducible(result):
             for record in result.records]
 
 
+@pytest.mark.slow
 def test_bad_inputs_are_listed_with_their_reasons_and_the_rest_is_fitted(fleet):
     _, result = fleet
     good = result.records[:2]
@@ -166,6 +167,7 @@ def test_an_error_that_nobody_foresaw_holds_up_no_other(copy, monkeypatch):
     assert 'not foreseen: ZeroDivisionError: by zero' in result.records[0].reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('engine', ['processes', 'dask'])
 def test_workers_that_are_killed_leave_the_same_table(fleet, undisturbed, tmp_path, engine):
     if engine == 'dask':

@@ -45,6 +45,7 @@ def test_three_robots_are_a_fleet(seed):
     assert len(prior.clusters) == 1 and not prior.left_out
 
 
+@pytest.mark.slow
 def test_clusters_are_named_by_their_robots_and_the_part_they_differ_in(mixed):
     first, second = mixed.clusters
     assert set(second.robots) == set(_GEARED) - {'arm_35'}

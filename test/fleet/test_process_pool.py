@@ -62,6 +62,7 @@ def test_work_that_kills_every_worker_is_given_up_with_the_reason_and_the_rest_i
     assert answers == {0: 0, 2: 2, 3: 4}
 
 
+@pytest.mark.slow
 def test_work_that_waits_where_a_worker_ends_is_not_to_blame(pool):
     numbers = [1, 3, 5, *range(0, 20, 2)]
     answers = dict(pool.map(fleet_work.end_process_if_odd, numbers))

@@ -30,6 +30,7 @@ def players(document):
     return re.findall(r'data-shown="(\w+)"', document)
 
 
+@pytest.mark.slow
 def test_every_figure_is_drawn_without_an_error_or_a_request(tmp_path):
     page = finished_run() / 'report.html'
     document, errors = opened(page, tmp_path)
@@ -42,6 +43,7 @@ def test_every_figure_is_drawn_without_an_error_or_a_request(tmp_path):
     assert players(document) == ['yes', 'yes']
 
 
+@pytest.mark.slow
 def test_names_that_are_code_are_shown_and_not_run(tmp_path):
     page = tmp_path / 'report.html'
     assert not write_page(page, changed_report(rename_everything(HOSTILE)))
@@ -67,6 +69,7 @@ def test_a_planned_motion_is_drawn_and_played_whatever_is_in_it(change, tmp_path
     assert not re.search(r'<img[^>]*onerror', document)
 
 
+@pytest.mark.slow
 def test_a_printed_page_has_the_robot_as_a_picture_and_its_sections_one_after_the_other(tmp_path):
     # What a browser shows of media rules is asked for in the page itself.
     page = tmp_path / 'report.html'

@@ -43,6 +43,7 @@ def require_a_whole_page(page, folder):
         assert re.search(r'data-seen="([^"]*)"', document)[1] == f'{width} 0 0'
 
 
+@pytest.mark.slow
 @in_a_browser
 def test_the_page_of_a_good_fit_is_whole(tmp_path):
     require_a_whole_page(finished_run() / 'report.html', tmp_path)
@@ -55,6 +56,7 @@ def simulated(request, tmp_path_factory):
     return SIMULATED[request.param](folder, None) / 'report.html'
 
 
+@pytest.mark.slow
 @in_a_browser
 def test_the_page_of_a_simulated_robot_is_whole(simulated, tmp_path):
     require_a_whole_page(simulated, tmp_path)
@@ -70,6 +72,7 @@ def test_the_first_screen_of_a_poor_motion_names_what_stays_unknown_and_the_moti
     assert 'wrist_roll alone, slowly through its range' in first
 
 
+@pytest.mark.slow
 @in_a_browser
 @pytest.mark.parametrize('case', REAL.values(), ids=REAL)
 def test_the_page_of_a_real_robot_is_whole(case, shared_data, tmp_path):

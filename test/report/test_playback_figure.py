@@ -24,6 +24,7 @@ def loop_example(project, tmp_path_factory):
     return folder, lines, example
 
 
+@pytest.mark.slow
 def test_the_example_finds_both_stiffnesses(loop_example):
     _, lines, _ = loop_example
     found = [re.search(r'([\d.]+) N·m/rad.*true ([\d.]+)', line) for line in lines[:2]]

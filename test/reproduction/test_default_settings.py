@@ -25,6 +25,7 @@ def bare(folder, base, name, urdf):
     return Identification.load(path, base)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('fitted', 'judged', 'most'), [(1, 2, 0.0245), (2, 1, 0.0275)])
 def test_either_kuka_recording_judges_a_model_of_the_other(
     shared_data, tmp_path, fitted, judged, most
@@ -39,6 +40,7 @@ def test_either_kuka_recording_judges_a_model_of_the_other(
     assert found.held_out.candidate.relative_error <= most
 
 
+@pytest.mark.slow
 def test_the_tx40_judges_itself(shared_data, tmp_path):
     asked = bare(tmp_path, shared_data / 'staubli_tx40', 'tx40', 'tx40_mdh_modified.urdf')
     study = Study.load(FitSetup.of(asked), holdout=1.0 / 3.0)

@@ -68,6 +68,7 @@ def _workloads(folder, monkeypatch, *, cache):
     return [Workload('real', module.real), Workload('whole', module.whole)]
 
 
+@pytest.mark.slow
 def test_later_processes_find_what_was_compiled(tmp_path, monkeypatch):
     workloads, told = _workloads(tmp_path, monkeypatch, cache=True), []
     first = compile_ahead(lambda *said: told.append(said), workloads, processes=1)
@@ -77,6 +78,7 @@ def test_later_processes_find_what_was_compiled(tmp_path, monkeypatch):
     assert again.count == 0 and again.rounds == 1
 
 
+@pytest.mark.slow
 def test_functions_that_no_cache_keeps_are_named(tmp_path, monkeypatch):
     workloads = _workloads(tmp_path, monkeypatch, cache=False)[:1]
     with pytest.raises(ConfigurationError, match=r'NUMBA_CACHE_DIR.*without_a_cache\.square'):

@@ -34,6 +34,7 @@ def test_a_recording_is_right_or_asked_for(name, tmp_path):
 
 # One of each kind of table and bag: settings that read what was measured, as those of all others
 # do, give the same fit.
+@pytest.mark.slow
 @pytest.mark.parametrize('name', [
     'ur_rtde_table', 'franka_joint_states', 'kuka_fri_log', 'kinova_feedback_table',
     'dynamixel_counts', 'table_with_semicolons_and_decimal_commas', 'headerless_table',

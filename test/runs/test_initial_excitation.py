@@ -235,6 +235,7 @@ def public():
     pytest.skip('example-robot-data is not installed; see benchmarks/robots.txt')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('file', PUBLIC)
 def test_the_file_for_a_public_robot_is_planned_by_as_it_is(public, tmp_path, file, monkeypatch):
     description = public / 'example-robot-data' / 'robots' / file

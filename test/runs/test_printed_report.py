@@ -86,6 +86,7 @@ def test_a_folder_that_is_not_there_is_told(browser, tmp_path):
         write_pdf(page(tmp_path), tmp_path / 'none' / 'report.pdf')
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not any(map(shutil.which, BROWSERS)), reason='no Chromium: apt-get install chromium')
 def test_chromium_prints_a_report_with_its_figures(tmp_path):

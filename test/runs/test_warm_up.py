@@ -80,6 +80,7 @@ def pendulum(folder):
     (folder / 'settings.yaml').write_text(text.replace('fit: {}', TRAJECTORY))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('estimator', 'robot'), [
     ('entropic', two_joints), ('irls_lmi', two_joints), ('entropic', four_bar),
     ('collocation', pendulum),

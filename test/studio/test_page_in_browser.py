@@ -48,6 +48,7 @@ def keep(look, name):
         look.shot(shots() / f'{name}.png')
 
 
+@pytest.mark.slow
 def test_the_whole_way_is_gone_by_clicks(chromium, folder):
     with served(folder) as server:
         look = Look(chromium, server.address)
@@ -103,6 +104,7 @@ def test_the_whole_way_is_gone_by_clicks(chromium, folder):
                 if url.startswith('http')} == {server.origin.partition('//')[2]}
 
 
+@pytest.mark.slow
 def test_two_browsers_show_the_same_and_a_reload_is_where_it_was(chromium, folder):
     with served(folder) as server:
         one, other = (Look(chromium, f'{server.origin}/recordings?token={TOKEN}') for _ in '12')
@@ -121,6 +123,7 @@ def test_two_browsers_show_the_same_and_a_reload_is_where_it_was(chromium, folde
         assert one.errors == other.errors == []
 
 
+@pytest.mark.slow
 def test_a_fit_is_stopped_and_another_server_knows_what_was_chosen(chromium, folder):
     with served(folder) as server:
         look = Look(chromium, f'{server.origin}/fit?token={TOKEN}')
@@ -138,6 +141,7 @@ def test_a_fit_is_stopped_and_another_server_knows_what_was_chosen(chromium, fol
         again.end()
 
 
+@pytest.mark.slow
 def test_names_that_are_code_are_shown_and_not_run(chromium, folder):
     name = HOSTILE.replace('/', '_')[:80]
     urdf = (folder / 'arm.urdf').read_text()
@@ -171,6 +175,7 @@ def test_names_that_are_code_are_shown_and_not_run(chromium, folder):
     assert dialogs == []
 
 
+@pytest.mark.slow
 def test_a_phone_shows_the_way_without_sideways_scrolling(chromium, folder):
     with served(folder) as server:
         look = Look(chromium, server.address, sizes=(390, 800))
@@ -184,6 +189,7 @@ def test_a_phone_shows_the_way_without_sideways_scrolling(chromium, folder):
             keep(look, f'phone-{number}-{step.lower()}')
 
 
+@pytest.mark.slow
 def test_every_input_and_button_has_a_name_and_the_keyboard_reaches_the_step(chromium, folder):
     nameless = """() => [...document.querySelectorAll(
         'button, input, select, a[href], iframe, [role="checkbox"], [role="slider"]')]
@@ -231,6 +237,7 @@ def test_files_are_given_to_who_has_the_token_and_to_nobody_else(folder):
             assert status(path, TOKEN)[0] in (404, 307), path
 
 
+@pytest.mark.slow
 def test_a_page_costs_little_while_nothing_happens(chromium, folder):
     with served(folder) as server:
         look = Look(chromium, f'{server.origin}/recordings?token={TOKEN}')

@@ -105,6 +105,7 @@ def test_settings_are_written_and_what_nobody_can_know_is_asked(folder):
     assert (bare / 'taken.yaml').read_text().startswith('#')
 
 
+@pytest.mark.slow
 def test_a_fit_leaves_the_run_that_the_verb_leaves(folder):
     job = StudioFitJob(
         recordings=('settings.yaml',), estimator='entropic', holdout=0.25, output='runs/again')
@@ -121,6 +122,7 @@ def test_a_fit_leaves_the_run_that_the_verb_leaves(folder):
     assert 'sysid fit settings.yaml' in json.dumps(report)
 
 
+@pytest.mark.slow
 def test_runs_are_compared_exported_and_their_page_is_written_anew(folder):
     shutil.copytree(folder / 'fit', folder / 'fit2')
     found, *_ = done(ComparisonJob(runs=('fit', 'fit2')), folder)

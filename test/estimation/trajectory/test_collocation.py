@@ -47,6 +47,7 @@ def random_problem(rng, *, between):
         model, model.parameters.fixed('turret.*', '*.inertia_x*'), tuple(segments))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('scheme', SCHEMES)
 @pytest.mark.parametrize('noisy', [False, True])
 @pytest.mark.parametrize('between', [False, True])

@@ -69,6 +69,7 @@ def test_measured_joints_are_smoothed_as_ever():
     np.testing.assert_array_equal(initial_states(both)[0][0][:, 0], q[:, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('estimator', [ShootingEstimator, CollocationEstimator])
 def test_parameters_and_hidden_motion_are_found_together(estimator):
     made, motions = problem(1.25)

@@ -91,6 +91,7 @@ def test_a_known_level_is_found_within_a_tenth(guess):
     assert estimate.settings['process_noise'] == guess
 
 
+@pytest.mark.slow
 def test_each_joint_has_a_level_of_its_own():
     problem = shaken(1, [0.2, 2.0], urdf=DOUBLE)
     estimate = fit(problem, 0.5)
@@ -102,6 +103,7 @@ def test_each_joint_has_a_level_of_its_own():
     assert process_noise(by_joint, 'elbow')[0] == pytest.approx(level, rel=0.02)
 
 
+@pytest.mark.slow
 def test_levels_are_known_as_well_as_they_say():
     scores = []
     for seed in range(8):
@@ -112,6 +114,7 @@ def test_levels_are_known_as_well_as_they_say():
     assert 0.4 < np.sqrt(np.mean(np.square(scores))) < 1.6
 
 
+@pytest.mark.slow
 def test_intervals_of_parameters_hold_with_the_levels_that_were_found():
     inside, count = 0, 0
     for seed in range(8):

@@ -107,6 +107,7 @@ def test_bodies_stay_physically_consistent(kind):
         assert estimate.parameters.values[index] == pytest.approx(truth[index], rel=1e-3)
 
 
+@pytest.mark.slow
 @BOTH
 def test_intervals_cover_the_truth(kind):
     inside, count = 0, 0
@@ -122,6 +123,7 @@ def test_intervals_cover_the_truth(kind):
     assert inside / count >= 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('process_noise', [None, 0.05])
 def test_the_motion_is_known_as_well_as_it_says(process_noise):
     inside, count = 0, 0

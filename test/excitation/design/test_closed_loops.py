@@ -102,6 +102,7 @@ def test_slacks_are_parts_of_what_is_allowed(robot):
         slack['highest velocity of the passive left_tip_joint'], 1.0 - tree.v[:, column] / 10.0)
 
 
+@pytest.mark.slow
 def test_a_design_keeps_passive_joints_and_dead_points_away_from_limits(robot, designer):
     excitation = designer.design()
     motion = excitation.grid(1000.0)

@@ -110,6 +110,7 @@ def test_what_is_no_such_motion_is_refused_with_what_to_write(make, words):
         make()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('family', 'seconds'), [
     ('chirp', 10.0), ('triangle', 20.0), ('cruise', 60.0), ('lift_and_drop', 30.0)])
 def test_a_motion_for_drives_is_designed_within_limits_and_read_again(

@@ -87,6 +87,7 @@ def test_only_dry_friction_has_a_velocity_of_smoothing(model):
     assert (velocities[velocities != SMOOTHING] == -1.0).all()
 
 
+@pytest.mark.slow
 def test_steps_that_are_not_compiled_are_short_everywhere(model, trajectory):
     # A smoothing that two terms share is no constant of one law.
     general = replace(model, terms=(

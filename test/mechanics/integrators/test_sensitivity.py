@@ -159,6 +159,7 @@ def test_sensitivities_by_parameters_alone_are_differences(rng):
     assert_slopes_are_differences(*smooth('arm'), rng, by_start=False)
 
 
+@pytest.mark.slow
 def test_sensitivities_by_shapes_of_friction_are_differences(rng):
     terms = [ViscousFriction(), SmoothCoulombFriction(), StribeckFriction(smoothing=None)]
     model = TorqueModel(RobotModel.from_urdf(golden.arm_urdf()), terms)

@@ -33,11 +33,13 @@ def of_joint(joint, factor):
     return np.where(np.arange(4) == joint, factor, 1.0)
 
 
+@pytest.mark.slow
 def test_clean_recordings_of_one_robot_accuse_nobody(simulated_arm):
     for seed in range(12):
         assert odd(simulated_arm(seed), CLEAN, CLEAN, CLEAN) == [{}, {}, {}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('factor', [0.06, 0.6, 0.7, 1.5])
 @pytest.mark.parametrize('joint', [1, 2])
 def test_an_effort_of_another_scale_in_one_recording_is_found_there_alone(
@@ -89,6 +91,7 @@ def test_wrong_signs_of_several_recordings_are_refused_at_once_with_each_line():
         require_right_signs(signs('a', 'hip', 'knee'), signs('c', 'hip', 'knee'))
 
 
+@pytest.mark.slow
 def test_a_scale_that_a_recording_beside_does_not_show_is_not_said(simulated_arm):
     for seed in SEEDS:
         arm = simulated_arm(seed)
@@ -127,6 +130,7 @@ def on_clocks(arm, *clocks):
         a=data.a[:len(clock)] / clock**2)
 
 
+@pytest.mark.slow
 def test_a_clock_that_half_of_a_recording_does_not_show_is_none(simulated_arm):
     suggested = 0
     for seed in SEEDS:
@@ -142,6 +146,7 @@ def test_a_clock_that_half_of_a_recording_does_not_show_is_none(simulated_arm):
     assert suggested >= len(SEEDS) // 2
 
 
+@pytest.mark.slow
 def test_a_clock_that_a_recording_beside_does_not_show_is_none(simulated_arm):
     for seed in SEEDS:
         arm = simulated_arm(seed)

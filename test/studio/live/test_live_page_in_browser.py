@@ -84,6 +84,7 @@ def playing(look, server):
     look.page.get_by_text('playing first').wait_for()
 
 
+@pytest.mark.slow
 def test_the_way_is_gone_by_clicks(chromium, server):
     look = operating(chromium, server)
     page = look.page
@@ -114,6 +115,7 @@ def test_the_way_is_gone_by_clicks(chromium, server):
     assert page.title() == 'Robot · arm'
 
 
+@pytest.mark.slow
 def test_the_space_bar_stops_on_every_page_whatever_has_the_focus(chromium, server):
     look = operating(chromium, server)
     playing(look, server)
@@ -264,6 +266,7 @@ def test_nothing_is_answered_without_the_token(server):
         assert status(f'/live/reports/{name}', cookie=TOKEN) in (404, 307), name
 
 
+@pytest.mark.slow
 def test_a_phone_shows_every_page_without_sideways_scrolling_and_the_stop_in_sight(
     chromium, server
 ):
@@ -280,6 +283,7 @@ def test_a_phone_shows_every_page_without_sideways_scrolling_and_the_stop_in_sig
         keep(look, f'live-phone-{number}-{page.lower()}')
 
 
+@pytest.mark.slow
 def test_everything_has_a_name_and_the_keyboard_reaches_the_page(chromium, server):
     nameless = """() => [...document.querySelectorAll(
         'button, input, select, a[href], iframe, canvas, [role="checkbox"]')]

@@ -62,6 +62,7 @@ def test_products_with_vectors_are_those_of_numpy(rng, size, count):
     np.testing.assert_allclose(total, x + matrix.T @ y, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('robot', simulated.NAMES)
 def test_on_the_central_path_a_step_is_newtons(robot, rng):
     problem = simulated.golden(robot).problem(0.05)

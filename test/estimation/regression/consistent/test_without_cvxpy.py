@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from support import TESTS
 from support.report_runs import finished_run
 from sysid_ros.cli.exit_codes import ExitCode
@@ -41,6 +43,7 @@ def test_only_constraints_of_ones_own_ask_for_cvxpy():
     assert finished.stderr.endswith('ModuleNotFoundError: cvxpy is blocked\n')
 
 
+@pytest.mark.slow
 def test_an_ordinary_fit_leaves_cvxpy_unloaded(tmp_path):
     fit = (
         'import sys\n'

@@ -179,6 +179,7 @@ def test_lost_energy_is_what_friction_took(friction):
     assert motion.changes > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('friction', DRY.values(), ids=DRY.keys())
 def test_steps_half_as_long_change_nothing(friction):
     plant = Furuta(friction=friction)

@@ -79,6 +79,7 @@ def test_twice_the_noise_of_torques_is_twice_the_level_of_missing_impulses():
     assert weights[0] / weights[1] == pytest.approx(4.0, rel=0.4)
 
 
+@pytest.mark.slow
 def test_intervals_at_the_likeliest_weight_hold_where_the_guess_would_be_far_off():
     deviations = []
     for seed in range(8):

@@ -447,6 +447,7 @@ def test_a_trial_that_blows_up_raises_the_damping_and_does_not_end_the_fit(
     np.testing.assert_allclose(again.values, found.values, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_known_noise_tells_how_far_estimates_scatter_where_one_event_tells_most(table):
     # The loop snaps: half a second tells 70 % of a stiffness, and is fitted to its noise.
     moved = experiment.truth(table, seconds=SECONDS, size=0.18)
