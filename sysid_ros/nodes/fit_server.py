@@ -59,7 +59,7 @@ class FitServer:
         data: Where recordings are, and estimates go to.
         settings: Settings of the robot, for bags without their own.
         holdout: Last part of a recording to judge by.
-        warm_up: Compiled functions to load before there is a fit.
+        warm_up: Compiled functions to load before there is a fit; None to load nothing until then.
         recording: Gives the recording of this node, under way or the last one.
         revision: Gives the id of the revision that runs; empty when none is known.
         robot: The robot as described, which estimates are shown beside.
@@ -70,7 +70,7 @@ class FitServer:
 
     def __init__(
         self, node: SysidNode[Any], data: DataFolder, settings: Path | None, holdout: float, *,
-        warm_up: WarmUpJob, recording: Callable[[], LiveRecording | None],
+        warm_up: WarmUpJob | None, recording: Callable[[], LiveRecording | None],
         revision: Callable[[], str], robot: RobotModel,
     ) -> None:
         self._node, self._data, self._settings, self._holdout = node, data, settings, holdout

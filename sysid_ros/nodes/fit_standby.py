@@ -31,22 +31,25 @@ class FitStandby:
     """Keeps a process ready, hands it over when a fit begins, and starts another one afterwards.
 
     Args:
-        warm_up: What it loads.
+        warm_up: What it loads; None to keep no process: a fit begins by loading.
 
     Attributes:
         problem: Why the last process ended before it had a job; empty when it did not.
     """
 
-    def __init__(self, warm_up: WarmUpJob) -> None:
+    def __init__(self, warm_up: WarmUpJob | None) -> None:
         self._warm_up = warm_up
+        if warm_up is None:
+            while _EARLY:
+                _EARLY.pop().kill()
         self._process: FitProcess | None = None
         self._ended = -math.inf
         self.problem = ''
 
     @property
     def ready(self) -> bool:
-        """Whether a process waits for a job."""
-        return self._process is not None and self._process.ready
+        """Whether a process waits for a job, where one is kept."""
+        return self._warm_up is None or (self._process is not None and self._process.ready)
 
     @property
     def loading(self) -> str:
@@ -56,13 +59,14 @@ class FitStandby:
     def start(self) -> None:
         """Start a process that somebody waits for, unless there is one."""
         self.poll()
-        if self._process is None:
+        if self._process is None and self._warm_up is not None:
             self.problem = ''
             self._process = _begun(self._warm_up.model_copy(update={'awaited': True}))
 
     def keep(self) -> None:
         """Start a process unless there is one, or one has ended just now."""
-        if self._process is None and now() > self._ended + _PAUSE:
+        wanted = self._process is None and self._warm_up is not None
+        if wanted and now() > self._ended + _PAUSE:
             self._process = FitProcess(self._warm_up)
 
     def poll(self) -> None:

@@ -102,7 +102,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self.serve(StopIdentification, '~/stop', self._stop, always=True)
         self._fits = FitServer(
             self, self._data, identification.path, settings.holdout, warm_up=WarmUpJob(
-                estimator=fit.estimator, closed=self._model.robot.loops is not None),
+                estimator=fit.estimator, closed=self._model.robot.loops is not None)
+            if settings.fit_standby else None,
             recording=lambda: self._recording, revision=lambda: self._revision_id,
             robot=self._model.robot)
         self._payload = PayloadServer(self, self._data, self._window, lambda: self._revision)

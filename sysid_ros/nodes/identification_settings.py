@@ -47,6 +47,10 @@ class IdentificationNodeSettings(NodeSettings):
     holdout: float = Field(
         default=0.25, gt=0.0, lt=1.0, description='Last part of a recording that is kept from '
         'the fit to judge it by, unless there is another recording for that [1]')
+    fit_standby: bool = Field(
+        default=True, description='Keep a process ready for the next fit, which then begins at '
+        'once; without it the node is active sooner and takes less memory, and a fit begins by '
+        'loading, which takes seconds')
     history: float = Field(
         default=60.0, ge=5.0, le=600.0,
         description='How far back joint states are kept to identify a payload by [s]')

@@ -106,7 +106,7 @@ def test_commands_are_recorded_fitted_and_committed_as_sysid_fit_does_it(setup, 
 
 
 def test_a_robot_with_actuators_is_not_recorded_without_its_commands(setup):
-    setup.node(command_topic='nowhere').robot()
+    setup.recorder(command_topic='nowhere').robot()
     refused = setup.refused('nobody publishes the commands of the actuators')
     assert refused.code == ResultCode.NOT_READY and '/nowhere' in refused.message
     setup.said(DiagnosticStatus.WARN, '/nowhere: nobody publishes the commands')

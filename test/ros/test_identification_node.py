@@ -85,7 +85,7 @@ def test_a_motion_is_recorded_and_fitted_as_sysid_fit_does_it(setup, tmp_path):
 
 
 def test_the_status_tells_torques_and_faults_of_what_comes_in(setup):
-    setup.node().robot('--nan-every', 50)
+    setup.recorder().robot('--nan-every', 50)
     stopped = setup.record(5.0)
     setup.ros.wait(lambda: setup.statuses[-1].state == IdentificationStatus.IDLE)
     status = setup.statuses[-1]
@@ -101,7 +101,7 @@ def test_the_status_tells_torques_and_faults_of_what_comes_in(setup):
 
 
 def test_efforts_may_come_on_a_topic_of_their_own(setup):
-    setup.node(effort_topic='efforts').robot('--efforts-apart')
+    setup.recorder(effort_topic='efforts').robot('--efforts-apart')
     setup.record(3.0, 'apart')
     # Whoever has the answer may read the bag.
     assert (setup.data / 'recordings' / 'apart' / 'metadata.yaml').exists()
@@ -142,7 +142,7 @@ def test_a_bag_replayed_through_the_node_gives_the_estimate_of_the_bag(setup, tm
 
 def test_wrenches_and_imus_are_recorded_beside_the_joint_states(setup):
     ros = setup.ros
-    setup.node(wrench_topics=['foot'], imu_topics=['imu']).robot()
+    setup.recorder(wrench_topics=['foot'], imu_topics=['imu']).robot()
     silent = setup.refused('a sensor that is to be recorded is silent')
     assert silent.code == ResultCode.NOT_READY
     assert '/foot' in silent.message and 'wrench_topics' in silent.message
@@ -174,30 +174,30 @@ def test_wrenches_and_imus_are_recorded_beside_the_joint_states(setup):
 
 
 def test_02_joints_without_effort_are_refused_by_name(setup):
-    setup.node().robot('--without-effort', 'slide')
+    setup.recorder().robot('--without-effort', 'slide')
     assert setup.refused('no effort is given for slide').code == ResultCode.NOT_READY
 
 
 def test_05_joints_that_are_missing_are_refused_by_name(setup):
-    setup.node().robot('--joints', 'swing')
+    setup.recorder().robot('--joints', 'swing')
     setup.refused('nothing was heard of slide')
     setup.said(DiagnosticStatus.WARN, 'nothing was heard of slide')
 
 
 def test_10_zero_stamps_are_refused(setup):
-    setup.node().robot('--zero-stamps')
+    setup.recorder().robot('--zero-stamps')
     assert 'recording.stamps: receive' in setup.refused('messages have a zero stamp').message
 
 
 def test_19_incompatible_qos_is_an_error_that_names_both_policies(setup):
-    setup.node(reliable=True).robot('--best-effort')
+    setup.recorder(reliable=True).robot('--best-effort')
     setup.said(DiagnosticStatus.ERROR, 'found reliability best_effort')
     setup.said(DiagnosticStatus.ERROR, 'asked for reliability reliable')
     setup.refused('nothing is received from /robot_publisher')
 
 
 def test_47_a_node_killed_while_it_records_leaves_what_can_be_salvaged(setup, capsys):
-    setup.node().robot()
+    setup.recorder().robot()
     setup.started('killed')
     setup.ros.wait(lambda: setup.statuses and setup.statuses[-1].duration > 3.0)
     setup.ros.stop('identification_node', signal.SIGKILL)
@@ -213,7 +213,7 @@ def test_47_a_node_killed_while_it_records_leaves_what_can_be_salvaged(setup, ca
 
 
 def test_48_recordings_that_are_not_there_are_refused_and_those_that_are_listed(setup):
-    setup.node().active()
+    setup.recorder().active()
     for name, code in (
         ('', 'unknown_id'), ('nothing', 'unknown_id'), ('../x', 'invalid_request'),
         ('nothing, more', 'unknown_id'), ('one,one', 'invalid_request'),
@@ -225,7 +225,7 @@ def test_48_recordings_that_are_not_there_are_refused_and_those_that_are_listed(
 
 
 def test_stop_is_granted_in_every_state(setup):
-    setup.node().robot()
+    setup.recorder().robot()
     setup.started()
     change = Transition(id=Transition.TRANSITION_DEACTIVATE)
     assert setup.ros.call(
@@ -238,12 +238,12 @@ def test_stop_is_granted_in_every_state(setup):
 
 
 def test_stopping_what_was_never_started_says_so(setup):
-    setup.node()
+    setup.recorder()
     assert setup.stop().code == ResultCode.NOT_RECORDING
 
 
 def test_a_second_start_is_refused_with_the_running_id(setup):
-    setup.node().robot()
+    setup.recorder().robot()
     setup.started('one')
     second = setup.start('two')
     assert (second.success, second.code) == (False, ResultCode.BUSY)
@@ -288,7 +288,7 @@ def test_who_waits_for_a_fit_is_told_that_the_node_ends(setup):
 
 
 def test_a_node_that_is_stopped_completes_its_bag(setup):
-    setup.node().robot()
+    setup.recorder().robot()
     setup.started('ended')
     setup.ros.wait(lambda: setup.statuses and setup.statuses[-1].duration > 2.0)
     assert setup.ros.stop('identification_node') == 0

@@ -208,7 +208,7 @@ def test_every_node_shows_something_at_once_and_the_server_follows_commits_and_r
             'excitation_node/motion_markers'))
     heard = server.start()
     ros.start('identification_node', {
-        'data_folder': str(server.data), 'settings': str(fits.settings)})
+        'data_folder': str(server.data), 'settings': str(fits.settings), 'fit_standby': False})
     ros.start('excitation_node', {'data_folder': str(tmp_path), 'plan': str(plan)})
     ros.wait(lambda: seen and estimated and moved)
     assert groups(seen[-1]) == groups(estimated[-1]) == {DESCRIBED, DESCRIBED_COM}

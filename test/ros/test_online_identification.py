@@ -49,7 +49,7 @@ def payload(setup, **fields):
 def test_a_robot_is_followed_and_a_load_is_noticed_and_told(setup):
     heard = setup.ros.hear(OnlineParameters, 'identification_node/online_parameters', STREAM)
     changes = setup.ros.hear(ParameterChange, 'identification_node/parameter_change', LATCHED)
-    setup.node(online=True, online_warm_up=3.0).robot()
+    setup.recorder(online=True, online_warm_up=3.0).robot()
     setup.record(10.0)
     result = setup.ros.result(setup.identify())
     assert result.committable, result.reasons
@@ -99,7 +99,7 @@ def test_a_robot_is_followed_and_a_load_is_noticed_and_told(setup):
 
 
 def test_what_cannot_be_told_of_a_payload_is_refused(setup):
-    setup.node().robot()
+    setup.recorder().robot()
     setup.record(8.0)
     result = setup.ros.result(setup.identify())
     hand_out(setup, result.estimate)
@@ -117,7 +117,7 @@ def test_what_cannot_be_told_of_a_payload_is_refused(setup):
 
 
 def test_a_robot_that_cannot_be_followed_is_an_error_for_people(setup):
-    process = setup.node(online=True, payload_link='wing').process
+    process = setup.recorder(online=True, payload_link='wing').process
     setup.ros.wait(lambda: process.poll() is not None)
     assert process.returncode == 1
     assert 'no such moving link' in setup.ros.output('identification_node')

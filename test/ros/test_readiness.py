@@ -189,6 +189,19 @@ def test_a_process_that_dies_before_its_fit_is_replaced(setup):
     assert alive(standby(setup))
 
 
+def test_without_a_process_kept_ready_it_is_active_at_once_and_a_fit_begins_by_loading(setup):
+    setup.recorder().robot()
+    setup.active()
+    assert not children(setup.process)
+    setup.record(6.0)
+    handle, fit = setup.fitting()
+    assert alive(fit)
+    assert setup.ros.result(handle).success
+    setup.ros.wait(lambda: not alive(fit))
+    setup.ros.spin(1.0)
+    assert setup.state() == 'active' and not children(setup.process)
+
+
 def test_a_fit_is_begun_again_where_its_process_dies_as_it_is_handed_over(setup):
     setup.node().robot()
     setup.record(6.0)

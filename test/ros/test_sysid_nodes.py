@@ -178,3 +178,15 @@ def test_a_process_that_was_begun_early_is_for_the_first_fit_unless_it_ended(mon
     assert not any(other.early for other in others)
     for process in others if ended else [first, *others]:
         assert process.warm_up.awaited and process.warm_up.estimator == 'entropic'
+
+
+def test_a_process_that_was_begun_early_ends_where_none_is_kept_ready(monkeypatch):
+    monkeypatch.setattr(fit_standby, 'FitProcess', PaperProcess)
+    monkeypatch.setattr(PaperProcess, 'made', [])
+    fit_standby.begin_early()
+    standby = fit_standby.FitStandby(None)
+    standby.start()
+    standby.keep()
+    (early,) = PaperProcess.made
+    assert early.killed
+    standby.require_ready()

@@ -41,6 +41,10 @@ class Setup:
         self.process = self.ros.start('identification_node', given | parameters)
         return self
 
+    def recorder(self, **parameters):
+        """The node without a process that is ready for fits, for what needs none: sooner there."""
+        return self.node(fit_standby=False, **parameters)
+
     def state(self):
         """The lifecycle state of the node."""
         return self.ros.call(GetState, 'identification_node/get_state').current_state.label
