@@ -5,9 +5,10 @@ drawn at random, the commands are late, come at 50 Hz and hold, encoders have 12
 the gains and a description whose masses and centres of mass are up to 20 % off and that knows no
 friction, and says nothing else. The last third of the recording is kept to judge by. What friction
 is found is compared with what the plant has: masses that are held at a wrong description show.
+Drives may filter what they are told, which the user does not say either.
 
-``python benchmarks/servos.py [--seconds S] [--seed SEED] [ROBOT ...]`` fits robots by their names
-in ``_plants.py``, by default SO-101, UR5 and Solo 12.
+``python benchmarks/servos.py [--seconds S] [--seed SEED] [--filter T] [ROBOT ...]`` fits robots by
+their names in ``_plants.py``, by default SO-101, UR5 and Solo 12, and the first two with filters.
 """
 
 from __future__ import annotations
@@ -29,13 +30,17 @@ from _plants import Plant, published
 
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.evaluation.study import Study
+from sysid_ros.mechanics.actuators.actuators import FILTER
 
 RATE, COMMANDS, STEP, BITS = 200.0, 50.0, 5e-4, 12
 HOLDOUT = 1.0 / 3.0
 # Error of unseen motion in parts of the motion; of viscous and dry friction in parts of the truth,
 # where 95 % intervals do not hold it.
 BAR_MOTION, BAR_FRICTION = 0.005, 0.2
-ROBOTS = ('SO-101', 'UR5', 'Solo 12')
+# Time constants of filters are found to this part.
+BAR_FILTER = 0.05
+#: Robots and the time constants of their drives' filters in [s], 0 without one.
+ROBOTS = (('SO-101', 0.0), ('UR5', 0.0), ('Solo 12', 0.0), ('SO-101', 0.05), ('UR5', 0.2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +68,11 @@ class ServoPlant:
     Args:
         name: Its name in ``_plants.py``.
         seed: Of all that is drawn.
+        time_constant: That of a filter of first order before the commands in [s], 0 for none.
     """
 
-    def __init__(self, name: str, seed: int) -> None:
+    def __init__(self, name: str, seed: int, time_constant: float = 0.0) -> None:
+        self._time_constant = time_constant
         path = published(name)
         assert path is not None, f'{name}: install example-robot-data'
         plant, rng = Plant(path, seed), np.random.default_rng(seed)
@@ -109,12 +116,14 @@ class ServoPlant:
         commands, data = self._commands(seconds), mujoco.MjData(model)
         data.qpos[:] = commands[0]
         every, settle = round(1.0 / (RATE * STEP)), round(1.0 / STEP)
-        read = []
+        left = np.exp(-STEP / self._time_constant) if self._time_constant else 0.0
+        read, followed = [], commands[0]
         for k in range(-settle, round(seconds / STEP)):
             if k >= 0 and k % every == 0:
                 read.append(data.qpos.copy())
             told = commands[max(int((k * STEP - servos.delay) * COMMANDS + 1e-9), 0)]
-            data.qfrc_applied[:] = servos.kp * (told - data.qpos) - servos.kd * data.qvel
+            followed = told + left * (followed - told)
+            data.qfrc_applied[:] = servos.kp * (followed - data.qpos) - servos.kd * data.qvel
             mujoco.mj_step(model, data)
         t, count = np.arange(len(read)) / RATE, 2.0 * np.pi / 2**BITS
         return t, commands[(t * COMMANDS + 1e-9).astype(int)], np.round(
@@ -157,10 +166,12 @@ def _simulated(description: str) -> mujoco.MjModel:
     return spec.compile()
 
 
-def figures(name: str, seed: int, seconds: float) -> list[dict[str, object]]:
+def figures(
+    robot: str, seed: int, seconds: float, time_constant: float
+) -> list[dict[str, object]]:
     """What a fit with default settings finds of a robot."""
-    plant = ServoPlant(name, seed)
-    servos = plant.servos
+    plant = ServoPlant(robot, seed, time_constant)
+    servos, name = plant.servos, f'{robot} with a filter' if time_constant else robot
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
         (folder / 'robot.urdf').write_text(plant.prior)
@@ -193,6 +204,12 @@ def figures(name: str, seed: int, seconds: float) -> list[dict[str, object]]:
             'name': f'{name}: joints whose {field} is neither within {100.0 * BAR_FRICTION:g} % '
             'nor in its interval', 'value': int(wrong), 'unit': '', 'bar': '0',
             'ok': not wrong})
+    filters = FILTER in estimate.parameters
+    found = estimate.parameters[FILTER] if filters else 0.0
+    rows.append({
+        'name': f'{name}: time constant of the filter', 'value': found, 'unit': 's',
+        'reference': f'{time_constant:g} s', 'bar': f'within {100.0 * BAR_FILTER:g} %',
+        'ok': abs(found - time_constant) <= BAR_FILTER * time_constant})
     error = unseen.candidate.relative_error
     print(f'{name}: {estimate.status.name}, {took:.0f} s; unseen motion {100.0 * error:.2f} % off, '
           f'the description {100.0 * unseen.prior.relative_error:.2g} %; delay '
@@ -211,10 +228,13 @@ def main() -> None:
     parser.add_argument('robots', nargs='*')
     parser.add_argument('--seconds', type=float, default=30.0)
     parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--filter', type=float, default=0.0, metavar='T', help='time constant of '
+                        'a filter of commands in s, with ROBOT')
     given = parser.parse_args()
+    robots = [(robot, given.filter) for robot in given.robots] or ROBOTS
     print(json.dumps([
-        row for name in given.robots or ROBOTS
-        for row in figures(name, given.seed, given.seconds)]))
+        row for robot, time_constant in robots
+        for row in figures(robot, given.seed, given.seconds, time_constant)]))
 
 
 if __name__ == '__main__':

@@ -18,7 +18,7 @@ def replayed_motion(
     """Positions at the times of a recording, open loop from rest, shape ``(T, n)``.
 
     Args:
-        xml: The MJCF, with an actuator of each joint.
+        xml: The MJCF, with an actuator of each joint, which may filter what it is told.
         joint_names: The n joints, in the order of every array.
         commands: What the actuators were told.
         t: Times in [s] on the clock of the commands, increasing, shape ``(T,)``.
@@ -40,6 +40,8 @@ def replayed_motion(
     data.qpos[order] = start
     steps = np.round((t - t[0]) / _TIMESTEP).astype(int)
     told = commands.at(t[0] + _TIMESTEP * np.arange(steps[-1] + 1) - delay)
+    filters = model.actuator_actadr[own] >= 0
+    data.act[model.actuator_actadr[own[filters]]] = told[0, filters]
     path = np.empty((steps[-1] + 1, len(joint_names)))
     for k, command in enumerate(told):
         path[k] = data.qpos[order]

@@ -199,15 +199,19 @@ class Identification:
         fit = self.settings.fit.model_copy(update=changes)
         return replace(self, settings=self.settings.model_copy(update={'fit': fit}))
 
+    def with_robot(self, **changes: Any) -> Identification:
+        """The identification with some settings of the robot changed.
+
+        Raises:
+            ConfigurationError: The settings have no robot.
+        """
+        robot = self.robot().model_copy(update=changes)
+        return replace(self, settings=self.settings.model_copy(update={'robot': robot}))
+
     def with_terms(self, terms: TermSettings) -> Identification:
         """The identification with other joint terms, among which friction is not chosen again.
 
         Raises:
             ConfigurationError: The settings have no robot.
         """
-        fit, robot = self.settings.fit, self.robot()
-        settings = self.settings.model_copy(update={
-            'robot': robot.model_copy(update={'terms': terms}),
-            'fit': fit.model_copy(update={'friction_selection': None}),
-        })
-        return replace(self, settings=settings)
+        return self.with_robot(terms=terms).with_fit(friction_selection=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,9 +115,24 @@ class Measurements:
         Raises:
             ConfigurationError: The settings have no robot.
         """
-        model = self.setup.identification.with_terms(terms).model()
+        return self._of_robot(lambda identification: identification.with_terms(terms))
+
+    def with_robot(self, **changes: Any) -> Measurements:
+        """The same recordings with some settings of the robot changed.
+
+        Args:
+            changes: New values by key; they say nothing on how recordings are read.
+
+        Raises:
+            ConfigurationError: The settings have no robot.
+        """
+        return self._of_robot(lambda identification: identification.with_robot(**changes))
+
+    def _of_robot(self, change: Callable[[Identification], Identification]) -> Measurements:
+        """The same recordings of a robot that settings describe in another way."""
+        model = change(self.setup.identification).model()
         return Measurements(tuple(
-            replace(part, setup=FitSetup(part.setup.identification.with_terms(terms), model))
+            replace(part, setup=FitSetup(change(part.setup.identification), model))
             for part in self.parts))
 
     def with_fit(self, **changes: Any) -> Measurements:

@@ -237,7 +237,7 @@ def _smooth_friction(choice: ModelChoice, estimator: str | None) -> ModelChoice:
 def _by_motion(
     choice: ModelChoice, settings: IdentificationSettings, stop: float, estimator: str | None
 ) -> ModelChoice:
-    """Friction and links that shooting simulates, where settings leave them open.
+    """Friction, links and a filter of commands by shooting, where settings leave them open.
 
     Args:
         choice: What was chosen before.
@@ -254,10 +254,12 @@ def _by_motion(
     choosable = Open(
         sharpness=settings.robot is not None
         and SHARPNESS not in settings.robot.terms.model_fields_set,
-        laws=not _says_friction(settings), links=measured.commanded and fit.fixed is None)
+        laws=not _says_friction(settings), links=measured.commanded and fit.fixed is None,
+        filters=measured.commanded and settings.robot is not None
+        and 'command_time_constant' not in settings.robot.model_fields_set)
     if not isinstance(method, ShootingEstimator) or not any(choosable):
         return choice
-    choice, found = _attempted(choice, 'friction and links', lambda: (
+    choice, found = _attempted(choice, 'friction, links and a filter of commands', lambda: (
         choose_by_motion(measured, stop, method, choosable), ()))
     if found is None:
         return choice

@@ -10,10 +10,16 @@ of the squared residuals that a sharper sign leaves, and gains more than by chan
 masses and inertias of links are freed that are held where no torque was measured: where the
 description is off, armature and friction take the blame. The sharpness is then sought anew, since
 each seems to be needed where the other is missing.
+
+Drives that filter what they are told are slow, and so are those with much viscous friction, where a
+search without the filter ends. From there no slope leads to the filter; so it is sought from the
+first guess. Where neither the filter nor the links explain enough they are tried together: what is
+wrong in one hides the other.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -26,6 +32,7 @@ from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.evaluation.simulated_stretch import (
     Change,
     SimulatedStretch,
+    with_command_filter,
     with_free_links,
     with_terms,
 )
@@ -40,6 +47,8 @@ _LAWS = ('stribeck_friction', 'power_friction', 'load_friction')
 
 # Part of the squared residuals that what is added has to explain, and to promise to be tried.
 _ENOUGH, _PROMISING = 0.5, 0.2
+# Residuals that are so many times the noise leave something to explain by what promises nothing.
+_MISFIT = 1.5
 
 
 class MotionChoice(NamedTuple):
@@ -63,17 +72,19 @@ class Open(NamedTuple):
         sharpness: Whether the smoothing is to be chosen.
         laws: Whether laws beyond Coulomb's are.
         links: Whether links that are held may be freed.
+        filters: Whether commands may pass a filter.
     """
 
     sharpness: bool
     laws: bool
     links: bool
+    filters: bool
 
 
 def choose_by_motion(
     measured: Measurements, stop: float, estimator: TrajectoryLeastSquares, choosable: Open,
 ) -> MotionChoice | None:
-    """Choose how dry friction acts, and whether the links are sought, by simulated motion.
+    """Choose dry friction, whether links are sought, and a filter of commands, by simulated motion.
 
     Args:
         measured: The recordings, with friction that is smooth enough to be searched with.
@@ -83,19 +94,20 @@ def choose_by_motion(
         choosable: What is to be chosen.
 
     Returns:
-        None where there is no robot, no dry friction and no link to free, or no fit converges.
+        None where there is no robot, or nothing to choose, or no fit converges.
 
     Raises:
         EstimationError: Motion cannot be simulated from the first guess.
     """
     jumping = largest_smoothing(measured.model) > 0.0
-    if measured.setup.settings.robot is None or not (jumping or choosable.links):
+    if measured.setup.settings.robot is None or not (
+            jumping or choosable.links or choosable.filters):
         return None
     stretch = SimulatedStretch.fitted(measured, stop, estimator)
     if stretch is None:
         return None
-    choosable = Open(
-        choosable.sharpness and jumping, choosable.laws and jumping, choosable.links)
+    choosable = choosable._replace(
+        sharpness=choosable.sharpness and jumping, laws=choosable.laws and jumping)
     stretch, chosen = _grown(stretch, choosable)
     if choosable.sharpness:
         # It may come from the first guess: a run that is repeated has to find it in its settings.
@@ -120,12 +132,13 @@ def _grown(
         if added is None:
             return sharper, chosen
         best, stretch = added
-        more.remove(best)
         explained = 100.0 * sharper.explained(stretch)
-        chosen.append(Choice(
-            best.key, best.value,
-            f'{best.because}it explains {explained:.0f} % of the squared errors of simulated '
-            'motion'))
+        for one in best:
+            more.remove(one)
+            chosen.append(Choice(
+                one.key, one.value,
+                f'{one.because}it explains {explained:.0f} % of the squared errors of simulated '
+                'motion' + (', with the other' if len(best) > 1 else '')))
 
 
 class _Addition(NamedTuple):
@@ -136,26 +149,50 @@ class _Addition(NamedTuple):
         value: Its value.
         change: The same as a change of recordings.
         because: What is said before the part that they explain.
+        anew: Whether they are sought from the first guess, and not from where a search ended.
+        hides: Whether they are hidden by, and hide, others of which this is so.
     """
 
     key: str
     value: object
     change: Change
     because: str = ''
+    anew: bool = False
+    hides: bool = False
+
+    def tried(
+        self, stretch: SimulatedStretch, sharper: SimulatedStretch
+    ) -> SimulatedStretch | None:
+        """The stretch with them; None where they cannot explain enough, or no fit converges.
+
+        Args:
+            stretch: Where friction is as smooth as it was searched with.
+            sharper: The same with the sharpest sign that is likelier.
+        """
+        if self.anew:
+            # Links that are found may be needed to simulate it at all.
+            return stretch.fitted_anew(self.change) or stretch.refitted(self.change) if (
+                sharper.misfit > _MISFIT) else None
+        return stretch.refitted(self.change) if (
+            sharper.promise(self.change) > _PROMISING) else None
 
 
 def _additions(stretch: SimulatedStretch, choosable: Open) -> list[_Addition]:
     """What may be added to a model, as far as that is to be chosen."""
     joints = stretch.terms.coulomb_friction
     links = [_Addition(
-        'fit.fixed', [], with_free_links, 'links are not as described: to find their inertia, ')]
+        'fit.fixed', [], with_free_links, 'links are not as described: to find their inertia, ',
+        hides=True)]
     laws = [_Addition(f'robot.terms.{law}', joints, with_terms(**{law: joints})) for law in _LAWS]
-    return links * choosable.links + laws * choosable.laws
+    filters = [_Addition(
+        'robot.command_time_constant', 'sought', with_command_filter,
+        'drives filter what they are told: ', anew=True, hides=True)]
+    return links * choosable.links + laws * choosable.laws + filters * choosable.filters
 
 
 def _with_more(
     stretch: SimulatedStretch, sharper: SimulatedStretch, more: Sequence[_Addition]
-) -> tuple[_Addition, SimulatedStretch] | None:
+) -> tuple[tuple[_Addition, ...], SimulatedStretch] | None:
     """What explains most, and the stretch with it; None where nothing explains enough.
 
     Args:
@@ -163,12 +200,20 @@ def _with_more(
         sharper: The same with the sharpest sign that is likelier.
         more: What may be added.
     """
-    tried = [
-        (one, other) for one in more if sharper.promise(one.change) > _PROMISING
-        and (other := stretch.refitted(one.change)) is not None]
-    good = [each for each in tried
-            if sharper.explained(each[1]) > _ENOUGH and sharper.gain(each[1]) > 0.0]
-    return max(good, key=lambda each: sharper.explained(each[1]), default=None)
+    def is_enough(other: SimulatedStretch) -> bool:
+        return sharper.explained(other) > _ENOUGH and sharper.gain(other) > 0.0
+
+    good = [
+        ((one,), other) for one in more
+        if (other := one.tried(stretch, sharper)) is not None and is_enough(other)]
+    if good:
+        return max(good, key=lambda each: sharper.explained(each[1]))
+    hidden = tuple(one for one in more if one.hides)
+    if len(hidden) < 2 or sharper.misfit <= _MISFIT:
+        return None
+    together = stretch.fitted_anew(
+        lambda measured: functools.reduce(lambda made, one: one.change(made), hidden, measured))
+    return (hidden, together) if together is not None and is_enough(together) else None
 
 
 def _sharpened(stretch: SimulatedStretch) -> SimulatedStretch:

@@ -53,6 +53,11 @@ def with_free_links(measured: Measurements) -> Measurements:
     return measured.with_fit(fixed=())
 
 
+def with_command_filter(measured: Measurements) -> Measurements:
+    """Recordings whose commands pass a filter, which is sought."""
+    return measured.with_robot(command_time_constant='sought')
+
+
 @dataclass(frozen=True, eq=False)
 class SimulatedStretch:
     """A stretch of recordings and the parameters with which its simulation fits best.
@@ -62,12 +67,14 @@ class SimulatedStretch:
         problem: The stretch.
         found: Its solution.
         estimator: What simulates it.
+        stop: Where the data to fit ends, as a fraction of each recording.
     """
 
     measured: Measurements
     problem: TrajectoryProblem
     found: TrajectorySolution
     estimator: TrajectoryLeastSquares
+    stop: float
 
     @classmethod
     def fitted(
@@ -85,7 +92,7 @@ class SimulatedStretch:
         """
         problem = estimator.prepared(measured.trajectory_problem(*_middle(measured, stop)))
         found = estimator.solve(problem)
-        return cls(measured, problem, found, estimator) if found.status.ok else None
+        return cls(measured, problem, found, estimator, stop) if found.status.ok else None
 
     @property
     def terms(self) -> TermSettings:
@@ -114,6 +121,25 @@ class SimulatedStretch:
             return None
         return replace(
             self, measured=measured, problem=problem, found=found) if found.status.ok else None
+
+    def fitted_anew(self, change: Change) -> SimulatedStretch | None:
+        """The same stretch with another model, fitted from its first guess; None as of both others.
+
+        Args:
+            change: Changes the model.
+        """
+        try:
+            return type(self).fitted(change(self.measured), self.stop, self.estimator)
+        except EstimationError:
+            return None
+
+    @property
+    def misfit(self) -> float:
+        """Root mean square of residuals over the noise of what was measured: 1 of a true model."""
+        rows = sum(
+            int(np.isfinite(residual).sum()) for residuals in self.found.residuals
+            for residual in residuals)
+        return float(np.sqrt(self._squares / max(rows, 1)))
 
     def promise(self, change: Change) -> float:
         """Part of the squared residuals that additional parameters of another model may explain.

@@ -196,6 +196,10 @@ class RobotSettings(StrictSettings):
             are not measured; see :class:`~sysid_ros.mechanics.actuators.settings.ActuatorSettings`.
         command_delay: Time from a command to its effect in [s], alike for all actuators;
             ``sought`` for one that is found.
+        command_time_constant: Time constant in [s] of a filter of first order that drives put
+            before what they are told, alike for all actuators; 0 for none, ``sought`` for one
+            that is found. Where it is left out the fit tries one, and keeps it where that explains
+            half of the squared errors.
         rotors: Motors' rotors that are identified as bodies of their own.
         loops: YAML file that closes the loops of the robot, relative to the settings file; see
             :class:`~sysid_ros.robot.loops.LoopSettings`.
@@ -211,6 +215,7 @@ class RobotSettings(StrictSettings):
     terms: TermSettings = TermSettings()
     actuators: dict[str, ActuatorSettings] = {}
     command_delay: Annotated[float, Field(ge=0.0)] | Literal['sought'] = 'sought'
+    command_time_constant: Annotated[float, Field(ge=0.0)] | Literal['sought'] = 0.0
     rotors: tuple[GearedRotor, ...] = ()
     loops: str | None = None
     assets: str | None = None
@@ -265,7 +270,8 @@ class RobotSettings(StrictSettings):
             loops=None if self.loops is None else LoopSettings.load(base / self.loops),
             assets=None if self.assets is None else base / self.assets,
         )
-        actuators = build_actuators(self.actuators, self.command_delay, robot)
+        actuators = build_actuators(
+            self.actuators, self.command_delay, self.command_time_constant, robot)
         terms = self.terms if actuators is None else self.terms.simulated(actuators)
         built = [*terms.described(robot).build(robot), *([actuators] if actuators else [])]
         return TorqueModel(robot.with_rotors(self.rotors), built)

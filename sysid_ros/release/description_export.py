@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_ros.errors import ReleaseError
-from sysid_ros.mechanics.actuators.actuators import DELAY, Actuators
+from sysid_ros.mechanics.actuators.actuators import DELAY, FILTER, Actuators
 from sysid_ros.mechanics.joint_terms.closest_friction import ClosestFriction, fields_of_laws
 from sysid_ros.mechanics.joint_terms.term import described_dynamics
 from sysid_ros.mechanics.joint_terms.terms import friction_fields, names_in
@@ -325,7 +325,7 @@ def _notes(
     placed = set() if actuators is None else {
         each.name for own in actuators.joints for each in own.parameters(robot)}
     if actuators is not None:
-        placed.add(DELAY)
+        placed |= {DELAY, FILTER}
         yield from actuators_left_out(actuators, parameters)
     without_place = [
         name for name in _without_place(robot, parameters, document, closest)

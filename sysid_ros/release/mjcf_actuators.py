@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from sysid_ros.mechanics.actuators.actuators import DELAY, Actuators, JointActuator
+from sysid_ros.mechanics.actuators.actuators import DELAY, FILTER, Actuators, JointActuator
 from sysid_ros.mechanics.actuators.current import CurrentDrive
 from sysid_ros.mechanics.actuators.dc_motor import DcMotor
 from sysid_ros.mechanics.actuators.position_servo import PositionServo
@@ -92,6 +92,8 @@ def actuator_tag(each: JointActuator, parameters: ParameterSet, name: str = '') 
     names = (constant.name for constant in each.kind.constants)
     p = dict(zip(names, each.constants_of(parameters), strict=True))
     kind, values = _TAGS[each.kind.name](p)
+    if FILTER in parameters:
+        kind, values = _filtered(kind, values, parameters[FILTER])
     # Of what falls with speed the largest part, that at rest.
     largest = float(min(each.limits_of(parameters)[:2]))
     limited = bool(np.isfinite(largest))
@@ -99,6 +101,16 @@ def actuator_tag(each: JointActuator, parameters: ParameterSet, name: str = '') 
     return start_tag(kind, {
         'name': name or each.joint, 'joint': each.joint, **values, 'gear': '1',
         'ctrllimited': 'false', 'forcelimited': str(limited).lower(), **limit})
+
+
+def _filtered(kind: str, values: Mapping[str, str], time_constant: float) -> _Tag:
+    """The element of an actuator whose command passes a filter of first order."""
+    if kind == 'position':
+        return kind, {**values, 'timeconst': repr(time_constant)}
+    if kind == 'velocity':
+        values = {
+            'gainprm': values['kv'], 'biastype': 'affine', 'biasprm': f'0 0 -{values["kv"]}'}
+    return 'general', {**values, 'dyntype': 'filterexact', 'dynprm': repr(time_constant)}
 
 
 def _position(p: Mapping[str, float]) -> _Tag:

@@ -23,7 +23,8 @@ from sysid_ros.release.plain_tree import link_inertia, require_plain_tree
 from sysid_ros.robot.description.numbers import written_numbers
 
 # Terms of a joint with a place; of delay and torque that falls with speed sentences tell.
-_HELD = ('viscous_friction', 'coulomb_friction', 'armature', 'stall_torque', 'delay')
+_HELD = (
+    'viscous_friction', 'coulomb_friction', 'armature', 'stall_torque', 'delay', 'time_constant')
 _WORLD = 'world'
 
 

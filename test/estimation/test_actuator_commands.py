@@ -194,8 +194,8 @@ def test_a_back_emf_that_is_left_out_goes_with_the_torque_constant_that_is_sough
         slots = np.where(np.arange(len(values)) == place, 0, -1)
         state = np.array([[[0.2, 0.1], [1.5, -2.0]]])
         return actuator_torques(
-            drives.arrays(values, slots), np.zeros((1, 2)), np.ones((1, 2)), np.zeros((1, 2)),
-            state, 1)
+            drives.arrays(values, slots), np.zeros((1, 2)), np.ones((1, 2)),
+            np.zeros((2, 1, 2)), state, 1)
 
     # Of the motor's equations: N k (u - k N v) / R.
     assert made(0.07).value[0, 1] == pytest.approx(

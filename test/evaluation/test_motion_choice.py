@@ -37,7 +37,7 @@ STEP, SECONDS, NOISE = 0.005, 6.0, 3e-5
 DEFAULT, SHARP = 0.02, 5e-4
 
 
-def recorded(folder, smoothing, more):
+def recorded(folder, smoothing, more, filtered=0.0):
     """Commands and readings of a servo whose friction is smoothed so; columns t, u and q."""
     (folder / 'pendulum.xml').write_text(PENDULUM)
     robot = RobotModel.from_description(folder / 'pendulum.xml')
@@ -45,7 +45,7 @@ def recorded(folder, smoothing, more):
     model = TorqueModel(robot, [
         ViscousFriction(), CoulombFriction(smoothing=smoothing),
         *(law(smoothing=smoothing) for key, law in LAWS.items() if key in more), Armature(),
-        Actuators((servo,), 0.0)])
+        Actuators((servo,), 0.0, time_constant=filtered)])
     values = model.parameters.prior.copy()
     for field, value in (TRUTH | more).items():
         values[model.parameters.index(f'hinge.{field}')] = value
@@ -57,13 +57,13 @@ def recorded(folder, smoothing, more):
     return np.column_stack([t, u, read])
 
 
-def study_of(folder, smoothing, more=None, mass=MASS, fit=None, **terms):
-    """The study of such a servo, maybe with more friction, or of another mass than described."""
-    rows = recorded(folder, smoothing, more or {})
+def study_of(folder, smoothing, more=None, mass=MASS, fit=None, filtered=0.0, said=None, **terms):
+    """The study of such a servo, maybe with more friction, another mass, or a filter."""
+    rows = recorded(folder, smoothing, more or {}, filtered)
     (folder / 'pendulum.xml').write_text(PENDULUM.replace(f'mass="{MASS}"', f'mass="{mass}"'))
     np.savetxt(folder / 'data.csv', rows, delimiter=',', comments='', header='t,u_hinge,q_hinge')
     robot = {
-        'description': 'pendulum.xml', 'command_delay': 0.0,
+        'description': 'pendulum.xml', 'command_delay': 0.0, **(said or {}),
         'actuators': {'hinge': {'kind': 'position_servo', 'kp': 20.0, 'kd': 0.5}}}
     (folder / 'settings.yaml').write_text(yaml.safe_dump({
         'robot': robot | ({'terms': terms} if terms else {}), 'fit': fit or {},
@@ -198,3 +198,33 @@ def test_links_that_settings_hold_stay_as_described(tmp_path):
     assert 'fit.fixed' not in [choice.key for choice in study.choice.choices]
     estimate = study.fit('shooting').estimate
     assert estimate.parameters['link.mass'] == 0.7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('filtered', [0.03, 0.3])
+def test_a_filter_before_the_commands_is_found_with_its_friction(tmp_path, filtered):
+    study = study_of(tmp_path, DEFAULT, filtered=filtered)
+    chosen = {choice.key: choice for choice in study.choice.choices}
+    assert set(chosen) == {'robot.terms.coulomb_smoothing', 'robot.command_time_constant'}
+    assert 'drives filter what they are told' in chosen['robot.command_time_constant'].reason
+    assert study.setup.settings.robot.command_time_constant == 'sought'
+    estimate = study.fit('shooting').estimate
+    assert estimate.parameters['command.time_constant'] == pytest.approx(filtered, rel=0.02)
+    for field, truth in TRUTH.items():
+        assert estimate.parameters[f'hinge.{field}'] == pytest.approx(truth, rel=0.05), field
+
+
+@pytest.mark.slow
+def test_a_filter_is_found_beside_links_that_are_not_as_described(tmp_path):
+    study = study_of(tmp_path, DEFAULT, filtered=0.05, mass=2.0 * MASS)
+    chosen = {choice.key for choice in study.choice.choices}
+    assert {'fit.fixed', 'robot.command_time_constant'} <= chosen
+    parameters = study.fit('shooting').estimate.parameters
+    assert parameters['command.time_constant'] == pytest.approx(0.05, rel=0.03)
+
+
+def test_a_filter_that_settings_deny_or_nothing_asks_for_is_none(tmp_path):
+    for filtered, said in ((0.0, {}), (0.1, {'command_time_constant': 0.0})):
+        study = study_of(tmp_path, DEFAULT, filtered=filtered, said=said)
+        assert 'robot.command_time_constant' not in {
+            choice.key for choice in study.choice.choices}

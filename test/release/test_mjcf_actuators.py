@@ -48,6 +48,31 @@ def test_mujoco_makes_the_torque_of_the_kind_within_its_limit(tmp_path, kind, de
         'drive' if described else 'hinge', 'slide'}
 
 
+@pytest.mark.parametrize('kind', KINDS, ids=lambda kind: kind.name)
+def test_mujoco_filters_commands_with_the_time_constant_that_was_found(tmp_path, kind):
+    (tmp_path / 'arm.xml').write_text(ARM.format(DESCRIBED))
+    robot = RobotModel.from_description(tmp_path / 'arm.xml')
+    constants = tuple(np.linspace(1.3, 2.1, len(kind.constants)).tolist())
+    actuators = Actuators(
+        tuple(JointActuator(joint, kind, constants, LIMIT) for joint in robot.joint_names),
+        time_constant=0.05)
+    parameters = TorqueModel(robot, [actuators]).parameters
+    found = export_description(robot, parameters, actuators=actuators)
+    model = mujoco.MjModel.from_xml_string(found.xml.decode())
+    assert not any('time_constant' in note for note in found.notes)
+    data, p = mujoco.MjData(model), (*constants, *(0.0,) * (5 - len(constants)))
+    data.ctrl[:] = 1.0
+    for _ in range(20):
+        mujoco.mj_step(model, data)
+    # What a filter of first order that began at rest has come to.
+    told = 1.0 - np.exp(-data.time / 0.05)
+    np.testing.assert_allclose(data.act, told, rtol=1e-9)
+    data.qpos[:], data.qvel[:] = 0.11, 0.1
+    mujoco.mj_forward(model, data)
+    expected = float(np.clip(kind.law(told, 0.11, 0.1, p)[0], -LIMIT, LIMIT))
+    np.testing.assert_allclose(data.qfrc_actuator, expected, rtol=1e-9)
+
+
 def exported(folder, softness, friction):
     """The hinge of an arm under a servo in MuJoCo, with friction that was identified."""
     text = ARM.format('').replace(

@@ -18,6 +18,7 @@ from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.trajectory.actuator_constants import fix_weak_constants, free_constants
 from sysid_ros.estimation.trajectory.actuator_limits import with_reachable_limits
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
+from sysid_ros.estimation.trajectory.command_filter import with_filter_that_joints_follow
 from sysid_ros.estimation.trajectory.convergence_advice import soft_dynamics
 from sysid_ros.estimation.trajectory.friction_smoothing import smooth_to_begin_with
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
@@ -154,6 +155,7 @@ class ShootingEstimator(TrajectoryLeastSquares):
 
     def prepared(self, problem: TrajectoryProblem) -> TrajectoryProblem:
         """Constants of actuators that hardly show are held; see :class:`TrajectoryLeastSquares`."""
+        problem = with_filter_that_joints_follow(problem)
         if not len(free_constants(problem)):
             return problem
         problem = with_reachable_limits(problem)

@@ -212,5 +212,6 @@ def _actuator_slopes(
     assert problem.actuated is not None
     rest, values = np.zeros_like(poses), problem.parameters.values
     arrays = problem.actuated.arrays(values, np.full(len(values), -1))
-    made = actuator_torques(arrays, rest, poses, rest, np.stack([poses, rest], axis=1), 0)
+    made = actuator_torques(
+        arrays, rest, poses, np.zeros((2, *poses.shape)), np.stack([poses, rest], axis=1), 0)
     return made.by_position, made.by_velocity

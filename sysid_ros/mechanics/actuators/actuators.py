@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_ros.mechanics.actuators.command import FilteredCommand, HeldCommand
 from sysid_ros.mechanics.actuators.dispatch import ActuatorArrays, no_actuators
 from sysid_ros.mechanics.actuators.envelope import LIMITS, Limits
 from sysid_ros.mechanics.actuators.kind import MOST_CONSTANTS, ActuatorKind, Constant
@@ -22,10 +23,12 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.parameters import Parameter, ParameterSet
 
-#: Name of the parameter that all commands have in common.
-DELAY = 'command.delay'
+#: Names of the parameters that all commands have in common.
+DELAY, FILTER = 'command.delay', 'command.time_constant'
 # Latest arrival of a command in [s]: more is another recording's clock.
 _LATEST = 0.2
+# Least and largest time constant of a filter in [s]: less is a delay, more follows no motion.
+_FILTERS = 1e-4, 1.0
 # A constant stays above this part of its first guess, and a limit below so many times it: motion
 # does not depend on limits that it never comes to.
 _LEAST, _MOST = 1e-3, 10.0
@@ -128,7 +131,7 @@ def is_actuator_parameter(name: str) -> bool:
     Args:
         name: Its name, as ``knee.kp``.
     """
-    return name == DELAY or name.rpartition('.')[2] in _FIELDS
+    return name in (DELAY, FILTER) or name.rpartition('.')[2] in _FIELDS
 
 
 def _lower(constant: Constant, value: float) -> float:
@@ -137,21 +140,31 @@ def _lower(constant: Constant, value: float) -> float:
 
 @dataclass(frozen=True)
 class Actuators(LawTerm):
-    """Actuators of some joints, and the delay with which all commands arrive.
+    """Actuators of some joints, and how all commands arrive: late, and smoothed where they are.
 
     Attributes:
         joints: At most one for each joint.
         delay: Time from a command to its effect in [s].
         delay_free: Whether that is to be found.
+        time_constant: That of a filter of first order that commands pass, in [s]; 0 for none,
+            which is no parameter.
+        time_constant_free: Whether that is to be found.
     """
 
     joints: tuple[JointActuator, ...]
     delay: float = 0.0
     delay_free: bool = False
+    time_constant: float = 0.0
+    time_constant_free: bool = False
 
     def parameters(self, robot: RobotModel) -> list[Parameter]:
-        """Constants joint by joint, then the delay."""
+        """Constants joint by joint, then the time constant of a filter, if any, and the delay."""
         own = [each for joint in self.joints for each in joint.parameters(robot)]
+        if self.filters:
+            least, most = _FILTERS
+            own.append(Parameter(
+                FILTER, 's', self.time_constant, min(least, self.time_constant),
+                max(most, self.time_constant), self.time_constant_free))
         return [*own, Parameter(
             DELAY, 's', self.delay, 0.0, max(_LATEST, self.delay), self.delay_free)]
 
@@ -164,6 +177,11 @@ class Actuators(LawTerm):
     def actuator_of(self, joint: str) -> JointActuator | None:
         """The actuator of a joint, if it has one."""
         return next((each for each in self.joints if each.joint == joint), None)
+
+    @property
+    def filters(self) -> bool:
+        """Whether commands pass a filter."""
+        return self.time_constant > 0.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -185,7 +203,8 @@ class Actuators(LawTerm):
             values: Of the parameters of :meth:`parameters`, shape ``(k,)``.
             slots: Place of each among the parameters to differentiate by, -1 for none, ``(k,)``.
         """
-        found = no_actuators(len(joint_names))._replace(delay_slot=int(slots[-1]))
+        found = no_actuators(len(joint_names))._replace(
+            delay_slot=int(slots[-1]), filter_slot=int(slots[-2]) if self.filters else -1)
         first = 0
         for each in self.joints:
             j, places = joint_names.index(each.joint), each.places
@@ -217,7 +236,8 @@ class ActuatedModel:
     @property
     def count(self) -> int:
         """How many parameters they have."""
-        return 1 + sum(len(each.places) for each in self.actuators.joints)
+        own = sum(len(each.places) for each in self.actuators.joints)
+        return own + self.actuators.filters + 1
 
     @property
     def columns(self) -> np.ndarray:
@@ -227,6 +247,14 @@ class ActuatedModel:
     def delay(self, values: np.ndarray) -> float:
         """The delay of the commands in [s], by values of the model's parameters ``(p,)``."""
         return float(values[self.first + self.count - 1])
+
+    def commands(
+        self, given: HeldCommand, values: np.ndarray
+    ) -> HeldCommand | FilteredCommand:
+        """Commands as they act but for the delay, by values of the model's parameters ``(p,)``."""
+        if not self.actuators.filters:
+            return given
+        return given.filtered(float(values[self.first + self.count - 2]))
 
     def arrays(self, values: np.ndarray, slots: np.ndarray) -> ActuatorArrays:
         """The actuators as arrays, by values and slots of the model's parameters ``(p,)``."""

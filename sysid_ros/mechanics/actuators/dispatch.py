@@ -39,6 +39,7 @@ class ActuatorArrays(NamedTuple):
         slots: Place of each constant, then of each limit, among the parameters to differentiate
             by, -1 for none, shape ``(n, 8)``.
         delay_slot: Place of the delay of the commands among these, -1 for none.
+        filter_slot: Place of the time constant of their filter, -1 for none.
     """
 
     kind: np.ndarray
@@ -46,6 +47,7 @@ class ActuatorArrays(NamedTuple):
     limits: np.ndarray
     slots: np.ndarray
     delay_slot: int
+    filter_slot: int
 
 
 def no_actuators(joints: int) -> ActuatorArrays:
@@ -56,7 +58,8 @@ def no_actuators(joints: int) -> ActuatorArrays:
     """
     return ActuatorArrays(
         np.full(joints, NONE), np.zeros((joints, MOST_CONSTANTS)),
-        np.full((joints, len(LIMITS)), np.inf), np.full((joints, SLOPES - BY_CONSTANTS), -1), -1)
+        np.full((joints, len(LIMITS)), np.inf), np.full((joints, SLOPES - BY_CONSTANTS), -1),
+        delay_slot=-1, filter_slot=-1)
 
 
 def _law_or(number: int, law: Callable[..., Any], other: Callable[..., Any] | None) -> Any:

@@ -53,7 +53,7 @@ class ActuatorTorques(NamedTuple):
 
 
 def actuator_torques(
-    actuators: ActuatorArrays, torque: np.ndarray, command: np.ndarray, by_delay: np.ndarray,
+    actuators: ActuatorArrays, torque: np.ndarray, command: np.ndarray, command_by: np.ndarray,
     state: np.ndarray, columns: int,
 ) -> ActuatorTorques:
     """Torques that commands make, on top of given ones.
@@ -62,7 +62,8 @@ def actuator_torques(
         actuators: The actuators.
         torque: Given torques in [N·m] or [N], shape ``(S, n)``.
         command: Commands, shape ``(S, n)``.
-        by_delay: Derivatives of these by the delay, shape ``(S, n)``.
+        command_by: Derivatives of these by the delay and by the time constant of their filter,
+            shape ``(2, S, n)``.
         state: Positions and velocities, shape ``(S, 2, n)``.
         columns: How many parameters k to differentiate by.
     """
@@ -71,7 +72,7 @@ def actuator_torques(
         np.array(torque, dtype=float, order='C'), np.zeros((samples, joints)),
         np.zeros((samples, joints)), np.zeros((samples, joints, columns)))
     _fill(
-        actuators, np.ascontiguousarray(command), np.ascontiguousarray(by_delay),
+        actuators, np.ascontiguousarray(command), np.ascontiguousarray(command_by),
         np.ascontiguousarray(state), np.zeros((joints, SLOPES)), *found)
     return found
 
@@ -94,9 +95,9 @@ def torques_along(
     arrays = actuated.arrays(values, np.full(len(values), -1))
     if not limited:
         arrays = arrays._replace(limits=np.full_like(arrays.limits, np.inf))
-    command = commands.at(t - actuated.delay(values))
+    command = actuated.commands(commands, values).at(t - actuated.delay(values))
     return actuator_torques(
-        arrays, np.zeros_like(q), command, np.zeros_like(command), np.stack([q, v], axis=1), 0
+        arrays, np.zeros_like(q), command, np.zeros((2, *q.shape)), np.stack([q, v], axis=1), 0
     ).value
 
 
@@ -105,7 +106,7 @@ def _compiled(sources: str) -> Callable[..., None]:
 
     @njit(**ENTRY)
     def fill(
-        actuators: ActuatorArrays, command: np.ndarray, by_delay: np.ndarray, state: np.ndarray,
+        actuators: ActuatorArrays, command: np.ndarray, command_by: np.ndarray, state: np.ndarray,
         slopes: np.ndarray, value: np.ndarray, by_position: np.ndarray, by_velocity: np.ndarray,
         by_parameters: np.ndarray,
     ) -> None:
@@ -124,7 +125,10 @@ def _compiled(sources: str) -> Callable[..., None]:
                         by_parameters[s, j, actuators.slots[j, k]] += slopes[j, BY_CONSTANTS + k]
                 if actuators.delay_slot >= 0:
                     by_parameters[s, j, actuators.delay_slot] += (
-                        slopes[j, BY_COMMAND] * by_delay[s, j])
+                        slopes[j, BY_COMMAND] * command_by[0, s, j])
+                if actuators.filter_slot >= 0:
+                    by_parameters[s, j, actuators.filter_slot] += (
+                        slopes[j, BY_COMMAND] * command_by[1, s, j])
 
     return fill
 

@@ -1,4 +1,7 @@
-"""The keys ``actuators:`` and ``command_delay:`` of the ``robot:`` section of a settings file."""
+"""The keys of the ``robot:`` section of a settings file that say what turns commands into torques.
+
+These are ``actuators:``, ``command_delay:`` and ``command_time_constant:``.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ from sysid_ros.mechanics.joint_terms.term import driven_joints
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.settings import StrictSettings
 
-# First guess of a delay that is to be found in [s].
-_DELAY = 0.005
+# First guesses of a delay and a time constant that are to be found in [s].
+_DELAY, _FILTER = 0.005, 0.02
 _CONSTANTS = {
     constant.name: constant.words for kind in KINDS for constant in kind.constants}
 _FIELDS: dict[str, Any] = {
@@ -142,13 +145,15 @@ class ActuatorSettings(_Keys):
 
 def build_actuators(
     settings: Mapping[str, ActuatorSettings], delay: float | Literal['sought'],
-    robot: RobotModel,
+    time_constant: float | Literal['sought'], robot: RobotModel,
 ) -> Actuators | None:
     """The actuators that settings describe.
 
     Args:
         settings: By name of a joint, or pattern with ``*`` and ``?``; a name goes before patterns.
         delay: Time from a command to its effect in [s], or that it is to be found.
+        time_constant: That of a filter of first order that commands pass in [s], 0 for none, or
+            that it is to be found.
         robot: The robot.
 
     Returns:
@@ -174,8 +179,9 @@ def build_actuators(
                 f'two patterns say what actuator {name} has', where='robot.actuators',
                 found=' and '.join(keys), fix=f'Add {name}: with what it has')
         joints += [settings[key].build(name) for key in keys]
-    is_free = delay == 'sought'
-    return Actuators(tuple(joints), _DELAY if delay == 'sought' else float(delay), is_free)
+    return Actuators(
+        tuple(joints), _DELAY if delay == 'sought' else float(delay), delay == 'sought',
+        _FILTER if time_constant == 'sought' else float(time_constant), time_constant == 'sought')
 
 
 def _matches(key: str, names: tuple[str, ...]) -> tuple[str, ...]:

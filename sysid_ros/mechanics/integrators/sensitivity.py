@@ -12,7 +12,7 @@ steep near reversals only, where compiled steps may be cut into shorter ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -88,26 +88,27 @@ class _Drive(NamedTuple):
         torque: Joint torques that are given, shape ``(S, n)``.
         actuators: The actuators.
         command: Their commands, shape ``(S, n)``.
-        by_delay: Derivatives of these by the delay, shape ``(S, n)``.
+        command_by: Derivatives of these by the delay and the time constant of their filter,
+            shape ``(2, S, n)``.
     """
 
     torque: np.ndarray
     actuators: ActuatorArrays
     command: np.ndarray
-    by_delay: np.ndarray
+    command_by: np.ndarray
 
     def torques(self, state: np.ndarray, columns: int) -> ActuatorTorques:
         """All torques at states ``(S, 2, n)``, with derivatives by so many parameters."""
         return actuator_torques(
-            self.actuators, self.torque, self.command, self.by_delay, state, columns)
+            self.actuators, self.torque, self.command, self.command_by, state, columns)
 
 
 def _commands(
     lines: Sequence[CommandLines], row: int, share: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Commands a share of the way through a step, and their derivatives by delay, ``(S, n)``."""
+    """Commands ``(S, n)`` a share of the way through a step; their derivatives ``(2, S, n)``."""
     joints = lines[0].value.shape[2] if lines else 0
-    found = np.zeros((2, len(lines), joints))
+    found = np.zeros((3, len(lines), joints))
     for s, line in enumerate(lines):
         if len(line.value):
             # Behind the last step the end of that one.
@@ -115,7 +116,7 @@ def _commands(
             at = share if row == last else 1.0
             for k, table in enumerate(line):
                 found[k, s] = table[last, 0] + at * (table[last, 1] - table[last, 0])
-    return found[0], found[1]
+    return found[0], found[1:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +213,8 @@ class Simulator:
         motions: list[SimulatedMotion],
     ) -> None:
         arrays, linear = model.at(values)
-        known, (actuators, delay) = self._tree_values(arrays, linear), self._actuators(values)
+        known, actuators = self._tree_values(arrays, linear), self._actuators(values)
+        lines = self._lines(values, trajectories)
         first, reversals = self._first(), reversal_steps(
             self.near_reversals, model.constants.smoothing_velocities(arrays.terms),
             known.amplitudes)
@@ -226,7 +228,7 @@ class Simulator:
                 work.tree.gear[:] = 0.0
                 torque = np.ascontiguousarray(trajectory.torque, dtype=float)
                 simulate(
-                    arrays, known, actuators, work, torque, self._lines(trajectory, delay),
+                    arrays, known, actuators, work, torque, lines(trajectory),
                     float(trajectory.step), self.substeps, reversals, *motions[number])
 
         steps = self.substeps * sum(len(trajectory.torque) for trajectory in trajectories)
@@ -246,20 +248,33 @@ class Simulator:
     def _actuated(self) -> ActuatedModel | None:
         return actuated(self.model)
 
-    def _actuators(self, values: np.ndarray) -> tuple[ActuatorArrays, float]:
-        """The actuators, and the delay of their commands in [s]."""
+    def _actuators(self, values: np.ndarray) -> ActuatorArrays:
+        """The actuators."""
         found = self._actuated
         if found is None:
-            return no_actuators(len(self.model.robot.joint_names)), 0.0
-        return found.arrays(values, self._slots(values)), found.delay(values)
+            return no_actuators(len(self.model.robot.joint_names))
+        return found.arrays(values, self._slots(values))
 
-    def _lines(self, trajectory: InputTrajectory, delay: float) -> CommandLines:
-        """The commands of a trajectory in all steps; no steps where nothing is commanded."""
-        nodes, joints = trajectory.torque.shape
-        if trajectory.commands is None or self._actuated is None:
-            return CommandLines(*np.zeros((2, 0, 2, joints)))
-        return trajectory.commands.lines(
-            trajectory.begin, trajectory.step / self.substeps, (nodes - 1) * self.substeps, delay)
+    def _lines(
+        self, values: np.ndarray, trajectories: Sequence[InputTrajectory]
+    ) -> Callable[[InputTrajectory], CommandLines]:
+        """What gives the commands of a trajectory in all steps; no steps where there are none."""
+        drives = self._actuated
+        if drives is None:
+            return lambda trajectory: CommandLines(
+                *np.zeros((3, 0, 2, trajectory.torque.shape[1])))
+        # Trajectories of one recording have its commands in common.
+        given = {id(each.commands): each.commands for each in trajectories}
+        effective = {
+            key: drives.commands(commands, values) for key, commands in given.items() if commands}
+        delay = drives.delay(values)
+
+        def lines(trajectory: InputTrajectory) -> CommandLines:
+            return effective[id(trajectory.commands)].lines(
+                trajectory.begin, trajectory.step / self.substeps,
+                (len(trajectory.torque) - 1) * self.substeps, delay)
+
+        return lines
 
     def _run_together(
         self, values: np.ndarray, trajectories: Sequence[InputTrajectory],
@@ -271,8 +286,8 @@ class Simulator:
         state = np.array([trajectories[c].start for c in order], dtype=float)
         by = np.repeat(self._first()[None], len(order), axis=0)
         step = np.array([trajectories[c].step for c in order])
-        actuators, delay = self._actuators(values)
-        lines = [self._lines(trajectories[c], delay) for c in order]
+        actuators = self._actuators(values)
+        lines = list(map(self._lines(values, trajectories), [trajectories[c] for c in order]))
         alive = np.ones(len(order), dtype=bool)
         for node in range(lengths.max(initial=0)):
             alive &= lengths > node

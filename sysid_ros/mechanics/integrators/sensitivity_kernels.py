@@ -101,7 +101,8 @@ class RolloutWorkspace(NamedTuple):
     Attributes:
         tree: Workspace for one sample.
         torque: At the time of a stage, shape ``(n,)``.
-        command: Of the actuators at that time, and its derivative by the delay, ``(2, n)``.
+        command: Of the actuators at that time, and its derivatives by the delay and the time
+            constant of the filter, ``(3, n)``.
         drive: Slopes of the torques that these make, shape ``(n, 11)``.
         state: At the beginning of the step, ``(2, n)``, as the next three.
         stage: At a stage.
@@ -139,7 +140,7 @@ def rollout_workspace(model: SampleModel, columns: int, width: int) -> RolloutWo
     state, derivatives = ((2, joints),) * 4, ((2, joints, width),) * 4
     return RolloutWorkspace(tree_workspace(model, columns), *(
         np.zeros(shape) for shape in (
-            (joints,), (2, joints), (joints, SLOPES), *state, *derivatives)))
+            (joints,), (3, joints), (joints, SLOPES), *state, *derivatives)))
 
 
 @njit(**INSIDE)
@@ -205,6 +206,9 @@ def _take_off_drive(actuators: ActuatorArrays, work: RolloutWorkspace) -> None:
         if actuators.delay_slot >= 0:
             tree.by_parameters[j, actuators.delay_slot] -= (
                 drive[j, BY_COMMAND] * work.command[1, j])
+        if actuators.filter_slot >= 0:
+            tree.by_parameters[j, actuators.filter_slot] -= (
+                drive[j, BY_COMMAND] * work.command[2, j])
 
 
 @njit(**INSIDE)
@@ -215,6 +219,8 @@ def _set_command(commands: CommandLines, step: int, at: float, work: RolloutWork
         work.command[0, j] = begin + at * (end - begin)
         begin, end = commands.by_delay[step, 0, j], commands.by_delay[step, 1, j]
         work.command[1, j] = begin + at * (end - begin)
+        begin, end = commands.by_filter[step, 0, j], commands.by_filter[step, 1, j]
+        work.command[2, j] = begin + at * (end - begin)
 
 
 @njit(**INSIDE)

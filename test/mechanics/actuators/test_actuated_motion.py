@@ -50,9 +50,10 @@ SLOWING = JointActuator(
     ('kp', 'kd', 'torque_limit', 'stall_torque', 'no_load_speed'), 8.0, 5.0)
 
 
-def model_of(robot, *more, delay=0.0072, servo=SERVO):
+def model_of(robot, *more, delay=0.0072, servo=SERVO, filtered=0.0):
     terms = [ViscousFriction(), CoulombFriction(smoothing=0.2), TorqueOffset(), Armature(), *more]
-    return TorqueModel(robot, [*terms, Actuators((servo, MOTOR), delay, True)])
+    return TorqueModel(robot, [*terms, Actuators(
+        (servo, MOTOR), delay, True, filtered, True)])
 
 
 def commanded(size=0.6):
@@ -67,7 +68,17 @@ def trajectory(commands, nodes=NODES):
     return InputTrajectory(start, np.zeros((nodes, 2)), STEP, commands, 0.0)
 
 
-def reference(model, commands, delay, servo=SERVO):
+def smoothed(commands, time_constant, time):
+    """What a filter of first order has made of commands up to a time, from stamp to stamp."""
+    y = commands.values[0]
+    ends = [*commands.t[1:], np.inf]
+    for u, begin, end in zip(commands.values, commands.t, ends, strict=True):
+        if begin < time:
+            y = u + (y - u) * np.exp(-(min(end, time) - begin) / time_constant)
+    return y
+
+
+def reference(model, commands, delay, servo=SERVO, filtered=0.0):
     """States at the nodes by DOP853 from jump to jump of the commands."""
     limit, stall, speed = servo.limits
     robot = model.robot.pinocchio_model
@@ -77,8 +88,8 @@ def reference(model, commands, delay, servo=SERVO):
     viscous = np.array([values[f'{name}.viscous_friction'] for name in model.robot.joint_names])
     dry = np.array([values[f'{name}.coulomb_friction'] for name in model.robot.joint_names])
 
-    def rate(time, x, u):
-        q, v = x[:2], x[2:]
+    def rate(time, x, told):
+        q, v, u = x[:2], x[2:4], x[4:] if filtered else told
         fall = stall * v[0] / speed if np.isfinite(stall) else 0.0
         servo = np.clip(np.clip(
             30.0 * (u[0] - q[0]) - 1.2 * v[0], -stall - fall, stall - fall), -limit, limit)
@@ -87,12 +98,14 @@ def reference(model, commands, delay, servo=SERVO):
         mass = pin.crba(robot, data, q)
         mass = np.triu(mass) + np.triu(mass, 1).T + np.diag(armature)
         bias = pin.rnea(robot, data, q, v, np.zeros(2))
-        return np.concatenate([v, np.linalg.solve(mass, torque - bias)])
+        slope = (told - x[4:]) / (filtered or 1.0)
+        return np.concatenate([v, np.linalg.solve(mass, torque - bias), slope])
 
     nodes = STEP * np.arange(NODES)
     jumps = [x + delay for x in commands.t if 0.0 < x + delay < nodes[-1]]
     edges = np.unique(np.concatenate([nodes, jumps]).round(12))
-    x = trajectory(commands).start.reshape(-1)
+    before = smoothed(commands, filtered, -delay) if filtered else np.zeros(2)
+    x = np.concatenate([trajectory(commands).start.reshape(-1), before])
     found = [x]
     for a, b in zip(edges[:-1], edges[1:], strict=True):
         u = commands.at(np.array([0.5 * (a + b) - delay]))[0]
@@ -102,14 +115,16 @@ def reference(model, commands, delay, servo=SERVO):
     return np.array(found)
 
 
-@pytest.mark.parametrize(('delay', 'servo'), [(0.0, SERVO), (0.0072, SERVO), (0.0072, SLOWING)])
-def test_motion_is_that_of_held_commands(robot, delay, servo):
-    model, commands = model_of(robot, delay=delay, servo=servo), commanded()
+@pytest.mark.parametrize(('delay', 'servo', 'filtered'), [
+    (0.0, SERVO, 0.0), (0.0072, SERVO, 0.0), (0.0072, SLOWING, 0.0), (0.0072, SERVO, 0.02),
+    (0.0, SLOWING, 0.15)])
+def test_motion_is_that_of_held_commands(robot, delay, servo, filtered):
+    model, commands = model_of(robot, delay=delay, servo=servo, filtered=filtered), commanded()
     simulator = Simulator(model, np.zeros(0, dtype=int), False, 4)
     found = simulator.run(model.parameters.prior, [trajectory(commands)])[0].states
-    expected = reference(model, commands, delay, servo)
+    expected = reference(model, commands, delay, servo, filtered)
     moved = np.ptp(expected[:, :2], axis=0)
-    assert moved.min() > 0.2
+    assert moved.min() > 0.1
     # Jumps lie inside of steps of 1.25 ms: what their lines leave is of second order.
     error = np.abs(found[:, 0] - expected[:, :2]).max(axis=0) / moved
     assert error.max() < 2e-4
@@ -120,12 +135,14 @@ NAMES = (
     'elbow.armature', 'shoulder.torque_offset', 'fore.mass')
 
 
-@pytest.mark.parametrize(('more', 'servo', 'size', 'names'), [
-    ((), SERVO, 0.3, NAMES), ((PowerLawFriction(('elbow',)),), SERVO, 0.3, NAMES),
+@pytest.mark.parametrize(('more', 'servo', 'size', 'names', 'filtered'), [
+    ((), SERVO, 0.3, NAMES, 0.0), ((PowerLawFriction(('elbow',)),), SERVO, 0.3, NAMES, 0.0),
+    ((), SERVO, 0.3, (*NAMES, 'command.time_constant'), 0.03),
+    ((PowerLawFriction(('elbow',)),), SERVO, 0.3, (*NAMES, 'command.time_constant'), 0.03),
     ((), SLOWING, 0.6, (*NAMES, 'shoulder.stall_torque', 'shoulder.no_load_speed',
-                        'shoulder.torque_limit'))])
-def test_derivatives_are_those_of_differences(robot, more, servo, size, names):
-    model, commands = model_of(robot, *more, servo=servo), commanded(size)
+                        'shoulder.torque_limit'), 0.0)])
+def test_derivatives_are_those_of_differences(robot, more, servo, size, names, filtered):
+    model, commands = model_of(robot, *more, servo=servo, filtered=filtered), commanded(size)
     columns = np.sort([model.parameters.index(name) for name in names])
     simulator = Simulator(model, columns, True, 2)
     values, where = model.parameters.prior, trajectory(commands, 31)

@@ -56,7 +56,8 @@ def torques(arrays, u, v):
     """Torques of the joint at commands and velocities, with slopes."""
     u, v = (np.reshape(values, (-1, 1)) for values in np.broadcast_arrays(u, v))
     return actuator_torques(
-        arrays, np.zeros_like(u), u, np.zeros_like(u), np.stack([np.zeros_like(v), v], axis=1), 3)
+        arrays, np.zeros_like(u), u, np.zeros((2, *u.shape)),
+        np.stack([np.zeros_like(v), v], axis=1), 3)
 
 
 def test_torque_falls_from_stall_to_no_load_speed_and_brakes_beyond():

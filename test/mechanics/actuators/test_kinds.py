@@ -27,14 +27,14 @@ def arrays_of(name, limit=np.inf, slots=True):
         count = len(constants)
         found.slots[0, :count] = np.arange(count)
         found.slots[1, :count] = count + np.arange(count)
-        found = found._replace(delay_slot=2 * count)
+        found = found._replace(delay_slot=2 * count, filter_slot=2 * count + 1)
     return found
 
 
 def torque(arrays, u=U, q=Q, v=V):
     """The torques alone, shape ``(2,)``."""
     return actuator_torques(
-        arrays, np.zeros((1, 2)), u, np.zeros((1, 2)), np.stack([q, v], axis=1),
+        arrays, np.zeros((1, 2)), u, np.zeros((2, 1, 2)), np.stack([q, v], axis=1),
         2 * SLOPES).value[0]
 
 
@@ -60,16 +60,16 @@ def test_the_torque_is_that_of_the_data_sheet(name):
 @pytest.mark.parametrize('name', CONSTANTS)
 def test_slopes_are_those_of_differences(name):
     arrays, step = arrays_of(name), 1e-6
-    rate = np.array([[3.0, -2.0]])
+    rates = np.array([[[3.0, -2.0]], [[0.5, 4.0]]])
     found = actuator_torques(
-        arrays, np.zeros((1, 2)), U, rate, np.stack([Q, V], axis=1), 2 * SLOPES)
+        arrays, np.zeros((1, 2)), U, rates, np.stack([Q, V], axis=1), 2 * SLOPES)
     by_q = (torque(arrays, q=Q + step) - torque(arrays, q=Q - step)) / (2 * step)
     by_v = (torque(arrays, v=V + step) - torque(arrays, v=V - step)) / (2 * step)
     by_u = (torque(arrays, u=U + step) - torque(arrays, u=U - step)) / (2 * step)
     np.testing.assert_allclose(found.by_position[0], by_q, atol=1e-7)
     np.testing.assert_allclose(found.by_velocity[0], by_v, atol=1e-7)
-    np.testing.assert_allclose(
-        found.by_parameters[0, :, arrays.delay_slot], by_u * rate[0], atol=1e-6)
+    for slot, rate in zip((arrays.delay_slot, arrays.filter_slot), rates[:, 0], strict=True):
+        np.testing.assert_allclose(found.by_parameters[0, :, slot], by_u * rate, atol=1e-6)
     for joint in range(2):
         for k, constant in enumerate(CONSTANTS[name]):
             changed = []
@@ -88,7 +88,7 @@ def test_at_its_limit_a_torque_depends_on_nothing(name):
     free = formula(name, U, Q, V)[0]
     limit = 0.5 * np.abs(free).min()
     found = actuator_torques(
-        arrays_of(name, limit), np.zeros((1, 2)), U, np.ones((1, 2)),
+        arrays_of(name, limit), np.zeros((1, 2)), U, np.ones((2, 1, 2)),
         np.stack([Q, V], axis=1), 2 * SLOPES)
     np.testing.assert_allclose(found.value[0], limit * np.sign(free))
     assert not found.by_position.any() and not found.by_velocity.any()
@@ -97,7 +97,8 @@ def test_at_its_limit_a_torque_depends_on_nothing(name):
 
 def test_a_joint_without_an_actuator_has_the_torque_that_is_given():
     given = np.array([[1.5, -2.5]])
-    found = actuator_torques(no_actuators(2), given, U, U, np.stack([Q, V], axis=1), 1)
+    found = actuator_torques(
+        no_actuators(2), given, U, np.stack([U, U]), np.stack([Q, V], axis=1), 1)
     np.testing.assert_array_equal(found.value, given)
     assert not found.by_position.any()
 
