@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError, RecordingError, did_you_mean, listed
 from sysid_ros.mechanics.actuators.command import HeldCommand
-from sysid_ros.mechanics.actuators.kind import ActuatorKind, Constant
+from sysid_ros.mechanics.actuators.kind import ActuatorKind
 from sysid_ros.mechanics.actuators.kinds import KINDS, kind_named
 from sysid_ros.mechanics.joint_terms.term import driven_joints
 from sysid_ros.recording.checks.followed_commands import Followed, followed
 from sysid_ros.recording.guess.evidence import Finding, Question
-from sysid_ros.recording.guess.options import one_or_each, positive_number
+from sysid_ros.recording.guess.options import one_or_each
 from sysid_ros.recording.units import DEGREE
 from sysid_ros.runs.guessed_command_unit import (
     describe_command_unit,
-    is_duty_cycle,
     set_told_unit,
 )
+from sysid_ros.runs.guessed_constants import guessed_constants
 from sysid_ros.runs.guessed_efforts import lock_others
 from sysid_ros.runs.settings_guess import SettingsGuess
 
@@ -33,8 +32,6 @@ _BY_QUANTITY = {
 # do, too, so that these have to be nearer. Of those that move by more than this in [rad] or [m].
 _FOLLOWS, _ABOUT, _MOVES = 0.8, 2.0, 0.01
 _FOLLOWS_SPEED, _ABOUT_SPEED = 0.9, 1.3
-# Constants that people may begin with, 1 where they are not here.
-_USUAL = {'kp': 20, 'supply_voltage': 12}
 
 
 def describe_commands(guess: SettingsGuess, quantity: str, named: str = '') -> None:
@@ -60,13 +57,12 @@ def describe_commands(guess: SettingsGuess, quantity: str, named: str = '') -> N
     assert kind is not None
     describe_command_unit(guess, kind, quantity, named)
     guess.require_answers()
-    constants, sought = _constants(guess, kind)
+    constants, sought = guessed_constants(guess, kind)
     guess.require_answers()
-    limits = _limits(guess)
-    said = {'kind': kind.name, **constants} | ({'sought': sought} if sought else {})
-    each = {joint: said | (
+    limits, common = _limits(guess), {'sought': sought} if sought else {}
+    each = {joint: {'kind': kind.name, **own, **common} | (
         {'torque_limit': limits[joint]} if joint in limits else {})
-        for joint in driven_joints(guess.model) if joint in guess.section['joints']}
+        for joint, own in constants.items()}
     first, *others = each.values()
     alike = all(one == first for one in others) and len(each) == len(driven_joints(guess.model))
     guess.robot['actuators'] = {'*': first} if alike else each
@@ -189,55 +185,6 @@ def _held(t: np.ndarray, values: np.ndarray) -> HeldCommand:
     if not told.any():
         return HeldCommand(t[:1], np.zeros((1, 1)))
     return HeldCommand(t[told], values[told][:, None])
-
-
-def _constants(
-    guess: SettingsGuess, kind: type[ActuatorKind]
-) -> tuple[dict[str, float], list[str]]:
-    """Constants of the drives, and which of them the fit is to find."""
-    names = [constant.name for constant in kind.constants]
-    given: dict[str, float] = {}
-    for part in filter(None, map(str.strip, guess.told.get('constants', '').split(','))):
-        name, _, value = part.partition('=')
-        if name not in names:
-            raise ConfigurationError(
-                f'an actuator of the kind {kind.name} has no such constant', where='--constants',
-                found=repr(part), allowed=', '.join(f'{one}=…' for one in names) or 'none',
-                fix=did_you_mean(name, names))
-        given[name] = positive_number(value, 'constants')
-    sought = [*filter(None, map(str.strip, guess.told.get('sought', '').split(',')))]
-    strange = [name for name in sought if name not in names]
-    if strange:
-        raise ConfigurationError(
-            f'an actuator of the kind {kind.name} has no such constant', where='--sought',
-            found=strange[0], allowed=', '.join(names), fix=did_you_mean(strange[0], names))
-    open_ones = [
-        constant for constant in kind.constants if constant.name not in given and (
-            (constant.default is None and constant.same_as is None)
-            # What a full duty cycle is, no default says.
-            or (constant.name == 'supply_voltage' and is_duty_cycle(guess)))]
-    if open_ones:
-        _ask_for_constants(guess, kind, open_ones)
-    return given, sought
-
-
-def _ask_for_constants(
-    guess: SettingsGuess, kind: type[ActuatorKind], open_ones: Sequence[Constant]
-) -> None:
-    slides = {guess.slides(joint) for joint in guess.section['joints']}
-    usual = ','.join(
-        f'{constant.name}={_USUAL.get(constant.name, 1)}' for constant in open_ones)
-    units = ', '.join(
-        f'{constant.name}, the {constant.words}, in ' + ' or, where joints slide, '.join(
-            {False: constant.rotational_unit, True: constant.linear_unit}[sliding]
-            for sliding in sorted(slides)) for constant in open_ones)
-    rest = [constant.name for constant in kind.constants if constant not in open_ones]
-    guess.note(Question(
-        'constants', 'What are the constants of the drives?',
-        'commands were recorded, and no torques that names tell (--effort says which they '
-        f'are); {units}' + (f', and where known {", ".join(rest)}' if rest else '')
-        + '; a rough number will do of what the fit is to find: --sought '
-        f'{open_ones[0].name}', usual))
 
 
 def _limits(guess: SettingsGuess) -> dict[str, float]:

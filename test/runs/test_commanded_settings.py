@@ -223,6 +223,60 @@ def test_a_constant_that_a_drive_has_not_is_refused(arm, recorded, robot, tmp_pa
         initial_settings(robot, file, tmp_path, {'constants': 'kp=20', 'sought': 'ki'})
 
 
+def test_constants_may_differ_from_joint_to_joint(arm, recorded, robot, tmp_path):
+    file = table(tmp_path, recorded, arm, recorded[3])
+    first, *others = arm.joint_names
+    _, setup = guessed(robot, file, constants=f'kp=250,kd=3; {first}: kp=400')
+    drives = actuators_of(setup)
+    assert drives[first].values == (400.0, 3.0)
+    assert {drives[joint].values for joint in others} == {(250.0, 3.0)}
+    # What is left open at one joint is asked for.
+    question = asked(robot, file, constants=f'{first}: kp=400')['constants']
+    assert question.example == 'kp=20'
+    with pytest.raises(ConfigurationError, match='no such moving joint'):
+        initial_settings(robot, file, tmp_path, {'constants': 'kp=250; wing: kp=400'})
+
+
+SERVO = '<position joint="{}" kp="{}" kv="{}" forcerange="-{} {}" {}/>'
+
+
+def servo_arm(folder, *servos):
+    """An MJCF with actuators, and a table of what they were told and did."""
+    bench = pytest.importorskip('support.actuated_arm')
+    t, command, q = bench.recording(8.0, 1.0, 0)
+    file = folder / 'arm.xml'
+    file.write_text(bench.DESCRIBED.replace(
+        '</mujoco>', f'<actuator>{"".join(servos)}</actuator></mujoco>'))
+    return file, write_table(folder / 'log.csv', [
+        (['t'], t), (named('command_{}', bench.JOINTS), command),
+        (named('position_{}', bench.JOINTS), q)])
+
+
+def test_servos_of_an_mjcf_need_no_constants(tmp_path):
+    file, log = servo_arm(
+        tmp_path, SERVO.format('shoulder', 40, 1, 18, 18, 'timeconst="0.02"'),
+        SERVO.format('elbow', 25, 0.6, 12, 12, 'timeconst="0.02"'))
+    settings, setup = guessed(file, log)
+    drives = actuators_of(setup)
+    assert (drives['shoulder'].values, drives['shoulder'].torque_limit) == ((40.0, 1.0), 18.0)
+    assert (drives['elbow'].values, drives['elbow'].torque_limit) == ((25.0, 0.6), 12.0)
+    assert setup.settings.robot.command_time_constant == 0.02
+    assert 'kp and kd of the MJCF' in settings.text()
+    # Who knows better says so.
+    _, setup = guessed(file, log, constants='kp=30,kd=2')
+    assert {drive.values for drive in actuators_of(setup).values()} == {(30.0, 2.0)}
+    assert setup.settings.robot.command_time_constant == 0.0
+
+
+@pytest.mark.parametrize('elbow', [
+    '', '<motor joint="elbow"/>', SERVO.format('elbow', 25, 0.6, 12, 12, 'gear="2"'),
+    SERVO.format('elbow', 25, 0.6, 12, 12, '') + '<motor joint="elbow"/>',
+    '<intvelocity joint="elbow" kp="25" actrange="-3 3"/>'])
+def test_gains_that_an_mjcf_has_not_of_all_joints_are_asked_for(tmp_path, elbow):
+    file, log = servo_arm(tmp_path, SERVO.format('shoulder', 40, 1, 18, 18, ''), elbow)
+    assert 'constants' in asked(file, log)
+
+
 @pytest.mark.parametrize('form', ['trajectory', 'array'])
 def test_the_topic_of_commands_is_found_where_joint_states_have_no_effort(
     form, arm, recorded, robot, tmp_path

@@ -23,7 +23,8 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
                 'recorded'),
     'actuator': ('KIND', 'what drives make of commands: position_servo, velocity_servo, current, '
                  'dc_motor or torque'),
-    'constants': ('NAME=VALUE,…', 'constants of the drives, as kp=20,kd=0.5'),
+    'constants': ('NAME=VALUE,…', "constants of the drives, as kp=20,kd=0.5, or by joints, as "
+                  "'kp=20,kd=0.5; *_calf: kp=40'; those of an MJCF where it has them"),
     'command-unit': ('UNIT', 'unit of what drives were told: rad, deg, rad/s, A, mA, V, 1 for a '
                      'duty cycle, %, …'),
     'command-scale': ('NUMBER,…', 'rad, rad/s, A, or part of a full duty cycle, of one count of '
