@@ -13,8 +13,8 @@ each seems to be needed where the other is missing.
 
 Drives that filter what they are told are slow, and so are those with much viscous friction, where a
 search without the filter ends. From there no slope leads to the filter; so it is sought from the
-first guess. Where neither the filter nor the links explain enough they are tried together: what is
-wrong in one hides the other.
+first guess, where that simulates the motion better with it. Where neither the filter nor the links
+explain enough they are tried together: what is wrong in one hides the other.
 """
 
 from __future__ import annotations
@@ -126,8 +126,15 @@ def _grown(
     """The stretch with all that explains enough, and what that is."""
     chosen: list[Choice] = []
     more = _additions(stretch, choosable)
+    # Looked at once, and only where there is something to explain.
+    nearer = functools.cache(stretch.nearer_with_filter)
+
+    def filters(sharper: SimulatedStretch) -> bool:
+        return sharper.misfit > _MISFIT and nearer() > _PROMISING
+
     while True:
         sharper = _sharpened(stretch) if choosable.sharpness else stretch
+        more = [one for one in more if not one.anew or filters(sharper)]
         added = _with_more(stretch, sharper, more)
         if added is None:
             return sharper, chosen
@@ -171,8 +178,7 @@ class _Addition(NamedTuple):
         """
         if self.anew:
             # Links that are found may be needed to simulate it at all.
-            return stretch.fitted_anew(self.change) or stretch.refitted(self.change) if (
-                sharper.misfit > _MISFIT) else None
+            return stretch.fitted_anew(self.change) or stretch.refitted(self.change)
         return stretch.refitted(self.change) if (
             sharper.promise(self.change) > _PROMISING) else None
 
@@ -209,7 +215,7 @@ def _with_more(
     if good:
         return max(good, key=lambda each: sharper.explained(each[1]))
     hidden = tuple(one for one in more if one.hides)
-    if len(hidden) < 2 or sharper.misfit <= _MISFIT:
+    if len(hidden) < 2:
         return None
     together = stretch.fitted_anew(
         lambda measured: functools.reduce(lambda made, one: one.change(made), hidden, measured))

@@ -19,10 +19,12 @@ from scipy.special import chdtri
 
 from sysid_ros.errors import EstimationError, ModelError
 from sysid_ros.estimation.measurements import Measurements
+from sysid_ros.estimation.trajectory.command_filter import with_filter_that_joints_follow
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.stable_step import stable_steps
+from sysid_ros.mechanics.actuators.actuators import FILTER
 from sysid_ros.mechanics.configuration import TermSettings
 from sysid_ros.numerics.noise import correlated_squares
 
@@ -32,6 +34,8 @@ _ENOUGH = 4.0
 _CHANCE = 0.05
 # Part of the best known combination of parameters below which one counts as not known at all.
 _KNOWN = 1e-10
+# First guesses of a filter's time constant, in parts of what joints follow best.
+_SHARES = 1.0, 1.0 / 3.0
 
 
 #: What makes another model of recordings: free parameters, or joint terms.
@@ -132,6 +136,34 @@ class SimulatedStretch:
             return type(self).fitted(change(self.measured), self.stop, self.estimator)
         except EstimationError:
             return None
+
+    def nearer_with_filter(self) -> float:
+        """Part of the squared residuals at the first guess that a filter of commands takes off.
+
+        Its time constant is what joints follow best, and a third of that, since they are late by
+        themselves.
+        """
+        filtered = with_filter_that_joints_follow(
+            self._beginning(with_command_filter(self.measured)))
+        constant = filtered.parameters[FILTER]
+        without, *others = (self._squares_at(problem) for problem in (
+            self._beginning(self.measured), *(
+                filtered.with_values(
+                    filtered.parameters.with_values({FILTER: share * constant}).values)
+                for share in _SHARES)))
+        return 1.0 - min(others) / without if np.isfinite(without) else 1.0
+
+    def _beginning(self, measured: Measurements) -> TrajectoryProblem:
+        """The stretch with another model, at the first guess."""
+        return measured.trajectory_problem(*_middle(measured, self.stop))
+
+    def _squares_at(self, problem: TrajectoryProblem) -> float:
+        """Sum of squared weighted residuals at parameters as they are; infinite without motion."""
+        try:
+            return replace(
+                self, problem=problem, found=self.estimator.at(problem, None))._squares
+        except EstimationError:
+            return np.inf
 
     @property
     def misfit(self) -> float:

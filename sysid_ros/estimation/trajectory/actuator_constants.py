@@ -24,14 +24,14 @@ _SHOWS = 0.5
 
 
 def free_constants(problem: TrajectoryProblem) -> np.ndarray:
-    """Places among the free parameters of constants of actuators, but for the delay.
+    """Places among the free parameters of constants of actuators, not of delay and filter.
 
     Args:
         problem: The problem.
     """
     if problem.actuated is None:
         return np.zeros(0, dtype=int)
-    return np.flatnonzero(np.isin(problem.free, problem.actuated.columns[:-1]))
+    return np.flatnonzero(np.isin(problem.free, problem.actuated.constants))
 
 
 def fix_weak_constants(

@@ -244,6 +244,11 @@ class ActuatedModel:
         """Indices of their parameters among the model's, shape ``(k,)``."""
         return np.arange(self.first, self.first + self.count)
 
+    @property
+    def constants(self) -> np.ndarray:
+        """Those of constants and limits, without what all commands have in common, ``(k,)``."""
+        return self.columns[:-1 - self.actuators.filters]
+
     def delay(self, values: np.ndarray) -> float:
         """The delay of the commands in [s], by values of the model's parameters ``(p,)``."""
         return float(values[self.first + self.count - 1])
