@@ -46,7 +46,7 @@ def guessed_constants(
             or (constant.name == 'supply_voltage' and is_duty_cycle(guess)))]
     if open_ones:
         _ask_for(guess, kind, open_ones)
-    return given, _sought(guess, kind)
+    return given, _free_constants(guess, kind)
 
 
 def _as_said(
@@ -101,7 +101,7 @@ def _as_described(
     return {joint: {'kp': servos[joint].kp, 'kd': servos[joint].kd} for joint in joints}
 
 
-def _sought(guess: SettingsGuess, kind: type[ActuatorKind]) -> list[str]:
+def _free_constants(guess: SettingsGuess, kind: type[ActuatorKind]) -> list[str]:
     """Constants that the fit is to find, as the option says them."""
     names = [constant.name for constant in kind.constants]
     sought = [*filter(None, map(str.strip, guess.told.get('sought', '').split(',')))]
