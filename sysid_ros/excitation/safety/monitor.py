@@ -27,6 +27,8 @@ _STALE = 0.2
 _LATER = 1.5
 # The filter of the residual begins anew after so long without a motion, in [s].
 _BREAK = 0.5
+# Drives, their filters and networks let robots follow a command so late, in [s].
+_LAG = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,9 @@ class TorqueResidual:
     r"""Measured torque less the predicted one, both through the same low-pass filter.
 
     Contact and a payload that nobody told of show here, since no model explains them. One pole at
-    the cutoff :math:`f`, over a step :math:`\Delta t` by :math:`1 - e^{-2\pi f \Delta t}`.
+    the cutoff :math:`f`, over a step :math:`\Delta t` by :math:`1 - e^{-2\pi f \Delta t}`. A robot
+    follows its commands some time later, which shows where a stop makes accelerations jump: torque
+    is explained that lies between those predicted from any acceleration of that time.
 
     Args:
         model: The torque model.
@@ -77,6 +81,7 @@ class TorqueResidual:
         self._values = model.parameters.prior
         self._filtered = np.zeros(len(model.robot.joint_names))
         self._last = -np.inf
+        self._told: list[tuple[float, np.ndarray]] = []
         # What is compiled when it is first used is compiled now, not in mid-motion.
         zero = np.zeros((1, len(self._filtered)))
         model.torque(self._values, neutral_configuration(model.robot)[None], zero, zero)
@@ -99,15 +104,26 @@ class TorqueResidual:
         if not 0.0 <= step <= _BREAK:
             self._filtered[:] = 0.0
             step = 0.0
+            self._told.clear()
+        a = self._lately_told(now, a)
+        q, v = (np.tile(each, (len(a), 1)) for each in (seen.q, seen.v))
         try:
-            torque = self._model.torque(self._values, seen.q[None], seen.v[None], a[None])[0]
+            torque = self._model.torque(self._values, q, v, a)
         except UnreachableError:
             # No model says what torque loops take that are not closed; the limits say the rest.
             return self._filtered
-        residual = np.nan_to_num(seen.effort - torque, nan=0.0, posinf=0.0, neginf=0.0)
+        explained = np.clip(seen.effort, torque.min(axis=0), torque.max(axis=0))
+        residual = np.nan_to_num(seen.effort - explained, nan=0.0, posinf=0.0, neginf=0.0)
         weight = -np.expm1(-2.0 * np.pi * self._cutoff * step)
         self._filtered = self._filtered + weight * (residual - self._filtered)
         return self._filtered
+
+    def _lately_told(self, now: float, a: np.ndarray) -> np.ndarray:
+        """Accelerations that a robot may follow by now, ``(k, n)``: that of ``_LAG`` ago, too."""
+        self._told.append((now, a))
+        while len(self._told) > 1 and self._told[1][0] <= now - _LAG:
+            self._told.pop(0)
+        return np.stack([each for _, each in self._told])
 
 
 class MotionMonitor:

@@ -203,6 +203,27 @@ def test_the_filter_is_the_step_response_of_one_pole(model, moving) -> None:
     np.testing.assert_allclose(left, 1.0 - np.exp(-2.0 * np.pi * 2.0 * 0.1), rtol=1e-9)
 
 
+@pytest.mark.parametrize(('lag', 'explained_all_along'), [(0.0, True), (0.09, True), (0.4, False)])
+def test_46_a_robot_that_follows_a_stop_later_is_no_contact(
+    model, moving, lag, explained_all_along
+) -> None:
+    residual, braking = TorqueResidual(model, 5.0), np.array([-8.0, 8.0, 8.0])
+    largest = 0.0
+    for now in np.arange(0.0, 1.0, 0.01):
+        told, done = (np.where(now >= begins, braking, 0.0) for begins in (0.5, 0.5 + lag))
+        seen = replace(moving, effort=explained(model, moving.v, done))
+        largest = max(largest, np.abs(residual.update(now, seen, told)).max())
+    assert bool(largest < 1e-9) is explained_all_along
+
+
+def test_46_a_command_of_before_a_stall_explains_what_is_done_after_it(model, moving) -> None:
+    residual = TorqueResidual(model, 5.0)
+    residual.update(0.0, moving, np.zeros(3))
+    assert np.abs(residual.update(0.3, moving, np.full(3, 8.0))).max() < 1e-9
+    assert np.abs(residual.update(0.31, moving, np.full(3, 8.0))).max() < 1e-9
+    assert np.abs(residual.update(0.45, moving, np.full(3, 8.0))).max() > 0.1
+
+
 @pytest.mark.parametrize('side', [1.0, -1.0])
 @pytest.mark.parametrize(('reaction', 'stops'), [(0.0, False), (0.1, True)])
 def test_82_the_way_until_the_robot_reacts_counts_wherever_limits_are_watched(
