@@ -177,16 +177,20 @@ class Run:
         Raises:
             ReleaseError: A recording is gone or has changed.
         """
+        from sysid_ros.evaluation.commanded_torque import with_commanded_torques
         from sysid_ros.report.figures import torque_strips
         from sysid_ros.report.joint_axes import drawn  # Matplotlib
         from sysid_ros.runs.judgement import reopened_study
 
-        study = reopened_study(self.folder)
+        study = with_commanded_torques(reopened_study(self.folder), self.estimate)
+        by_motion = study.loop is not None
         if training or study.held_out is None:
             return drawn(torque_strips(
-                study.training, self.estimate, title='torques of the training data'))
+                study.training, self.estimate, title='torques of the training data',
+                by_motion=by_motion))
         return drawn(torque_strips(
-            study.held_out.problem, self.estimate, title='torques of data the fit has not seen'))
+            study.held_out.problem, self.estimate, title='torques of data the fit has not seen',
+            by_motion=by_motion))
 
     def report(self, path: str | Path | None = None) -> Path:
         """The page of the fit, for a browser without a network.

@@ -128,9 +128,33 @@ def with_actuator_torques(recording: Recording, model: TorqueModel) -> Recording
             _require_right_order(drives, channel, commands, recording)
             warnings += _checked_commands(
                 drives, channel, commands, model.robot, recording.source)
-            channels.append(_torques(drives, channel, commands, model, warnings))
+            torques, velocities = _torques(drives, channel, commands, model.parameters.prior)
+            warnings += _saturation(drives, torques, velocities)
+            channels.append(torques)
     return replace(
         recording, channels=tuple(channels), warnings=(*recording.warnings, *warnings))
+
+
+def with_torques_by(recording: Recording, model: TorqueModel, values: np.ndarray) -> Recording:
+    """A recording whose actuators make torques by other constants than those of the settings.
+
+    Args:
+        recording: What :func:`with_actuator_torques` gives.
+        model: Torque model of the robot.
+        values: Its parameters, with the constants, shape ``(p,)``.
+    """
+    drives = actuated(model)
+    if drives is None:
+        return recording
+    commands = held_commands(drives, recording)
+    channels = [
+        left for channel in recording.channels
+        if (left := _without(channel, drives) if channel.quantity == 'effort' else channel)]
+    channels += [
+        _torques(drives, channel, commands, values)[0]
+        for channel in recording.channels_of('position')
+        if any(name in drives.actuators.names for name in channel.names)]
+    return replace(recording, channels=tuple(channels))
 
 
 def _require_driven(drives: ActuatedModel, recording: Recording) -> None:
@@ -159,31 +183,29 @@ def _without(channel: Channel, drives: ActuatedModel) -> Channel | None:
 
 
 def _torques(
-    drives: ActuatedModel, channel: Channel, commands: HeldCommand, model: TorqueModel,
-    warnings: list[str],
-) -> Channel:
-    """Torques of the actuators of one channel of positions, at its stamps."""
+    drives: ActuatedModel, channel: Channel, commands: HeldCommand, values: np.ndarray
+) -> tuple[Channel, np.ndarray]:
+    """Torques of the actuators of one channel of positions at its stamps, and their velocities."""
     own = [name for name in channel.names if name in drives.actuators.names]
     columns = [drives.joint_names.index(name) for name in own]
     q = np.zeros((len(channel.t), len(drives.joint_names)))
     for name, column in zip(own, columns, strict=True):
         q[:, column] = channel.column(name)
     v = np.asarray(np.gradient(q, channel.t, axis=0))
-    torque = torques_along(drives, model.parameters.prior, commands, channel.t, q, v)[:, columns]
-    warnings += _saturation(drives, own, torque, v[:, columns])
+    torque = torques_along(drives, values, commands, channel.t, q, v)[:, columns]
     unit = {'rad': 'N·m', 'm': 'N'}.get(channel.unit, 'N·m or N')
-    return Channel('effort', tuple(own), unit, channel.t, torque)
+    return Channel('effort', tuple(own), unit, channel.t, torque), v[:, columns]
 
 
 def _saturation(
-    drives: ActuatedModel, names: list[str], torque: np.ndarray, v: np.ndarray
+    drives: ActuatedModel, torques: Channel, v: np.ndarray
 ) -> Iterator[str]:
     """Sentences on joints that are at their torque limits for long, which are not to be found.
 
     Raises:
         RecordingError: A joint is at its limits all the time.
     """
-    for name, column, speed in zip(names, torque.T, v.T, strict=True):
+    for name, column, speed in zip(torques.names, torques.values.T, v.T, strict=True):
         each = drives.actuators.actuator_of(name)
         assert each is not None
         part = float(np.mean(at_limits(column, speed, each.limits)))

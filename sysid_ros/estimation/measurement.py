@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.actuator_commands import with_actuator_torques
+import numpy as np
+
+from sysid_ros.errors import EstimationError, RecordingError
+from sysid_ros.estimation.actuator_commands import with_actuator_torques, with_torques_by
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.hidden_positions import hidden_joints, with_hidden_positions
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.recording.bag.long_bag import LongBag, is_long
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.processing.choice import choose_filters
 from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.recording.processing.tracks import evenly_sampled, joint_track
 from sysid_ros.recording.recording import Recording
@@ -85,6 +88,24 @@ class Measurement:
         if self.bag is not None:
             return Measurement.read(setup)
         return replace(self, setup=setup, dataset=setup.align(self.recording))
+
+    def driven_by(self, values: np.ndarray) -> Measurement:
+        """The same recording with the torques that commands make by other constants of actuators.
+
+        Filters that settings leave open are chosen as for measured torques: a fit of simulated
+        motion needs none, and torques that motion takes are noise without.
+
+        Args:
+            values: Parameters of the torque model, shape ``(p,)``.
+        """
+        recording = with_torques_by(self.recording, self.setup.model, values)
+        driven = replace(self, recording=recording, dataset=self.setup.align(recording))
+        processing, chosen = choose_filters(driven.dataset, self.setup.settings.processing)
+        try:
+            return driven.with_processing(processing) if chosen else driven
+        except RecordingError:
+            # Too many gaps for filters.
+            return driven
 
     def evenly_stamped(self) -> Measurement:
         """The recording with its stamps taken as even, where that is open and positions show it.

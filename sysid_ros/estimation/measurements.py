@@ -22,6 +22,7 @@ from sysid_ros.recording.bag.long_bag import LongBag
 from sysid_ros.recording.checks.effort_finding import EffortFinding
 from sysid_ros.recording.dataset import Dataset, same_rate
 from sysid_ros.recording.fingerprint import fingerprints, is_known
+from sysid_ros.robot.parameters import ParameterSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +109,15 @@ class Measurements:
     def judged_by_motion(self) -> bool:
         """Whether torques along measured motion say nothing, as some of both is not measured."""
         return self.commanded or bool(self.hidden)
+
+    def driven_by(self, parameters: ParameterSet) -> Measurements:
+        """The same recordings with the torques that commands make by parameters of a fit.
+
+        Args:
+            parameters: Those of the torque model, in any order.
+        """
+        values = np.array([parameters[name] for name in self.model.parameters.names])
+        return Measurements(tuple(part.driven_by(values) for part in self.parts))
 
     def with_terms(self, terms: TermSettings) -> Measurements:
         """The same recordings of the robot with other joint terms.

@@ -33,6 +33,7 @@ from sysid_ros.numerics.forked import Forked
 from sysid_ros.recording.bag.storage import UNCHECKED
 from sysid_ros.recording.checks.motion_range import MotionRange
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.robot.parameters import ParameterSet
 
 #: Relative standard deviations to which base parameters are well, and barely, identified.
 KNOWN = (0.1, 0.3)
@@ -51,12 +52,16 @@ class HeldOut:
         dataset: Motion and torque to simulate, not filtered in parallel.
         loop: What is simulated under commands where no torque was measured.
         still: Joints that did not move.
+        measured: What it is a part of; None where it was not read from recordings.
+        part: From where to where, as fractions of each recording.
     """
 
     problem: RegressionProblem
     dataset: Dataset
     loop: OpenLoop | None = None
     still: tuple[str, ...] = ()
+    measured: Measurements | None = None
+    part: tuple[float, float] = (0.0, 1.0)
 
     @classmethod
     def of(
@@ -72,7 +77,13 @@ class HeldOut:
         return cls(
             measured.problem(start, stop), Dataset.joined(motions),
             OpenLoop(both.trajectory_problem(start, stop)) if both.judged_by_motion else None,
-            still_joints(motions, both.model))
+            still_joints(motions, both.model), both, (start, stop))
+
+    def driven_by(self, parameters: ParameterSet) -> HeldOut:
+        """The same with rows of the torques that commands make by parameters of a fit."""
+        if self.measured is None or not self.measured.commanded:
+            return self
+        return replace(self, problem=self.measured.driven_by(parameters).problem(*self.part))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.report.headline import percent
 from sysid_ros.report.joint_strips import (
     CANDIDATE,
@@ -26,7 +27,7 @@ _LONGEST = 24
 
 
 def torque_strips(
-    problem: RegressionProblem, estimate: Estimate, *, title: str
+    problem: RegressionProblem, estimate: Estimate, *, title: str, by_motion: bool = False
 ) -> JointStrips:
     """Measured, identified and prior torques of every joint, and below them what is left over.
 
@@ -37,6 +38,7 @@ def torque_strips(
         problem: Rows to show.
         estimate: The estimate.
         title: What the rows are.
+        by_motion: Whether motion was fitted, whose residuals say nothing of those of torque.
     """
     robot = problem.model.robot
     theta = np.array([estimate.parameters[name] for name in problem.parameters.names])
@@ -45,6 +47,8 @@ def torque_strips(
     stretches = _stretches(len(time))
     shown = time if stretches is None else np.repeat(time[stretches], 2)
     predictions = (problem.predicted(theta), problem.predicted(problem.parameters.prior))
+    made = 'measured' if actuated(problem.model) is None else 'made by the commands'
+    left_over = f'{made} − identified' + ('' if by_motion else ', ±2 σ')
     strips = []
     for joint, (name, unit) in enumerate(zip(robot.joint_names, units, strict=True)):
         candidate, prior = (prediction[:, joint] for prediction in predictions)
@@ -54,11 +58,11 @@ def torque_strips(
                 shown, _reach(_broken(values, breaks), stretches), colour, width, label)
                   for values, colour, width, label in curves)
             for curves in (
-                ((prior, PRIOR, 0.8, 'prior'), (measured, MEASURED, 1.2, 'measured'),
+                ((prior, PRIOR, 0.8, 'prior'), (measured, MEASURED, 1.2, made),
                  (candidate, CANDIDATE, 0.9, 'identified')),
-                ((measured - candidate, ERROR, 0.7, 'measured − identified, ±2 σ'),)))
+                ((measured - candidate, ERROR, 0.7, left_over),)))
         shaded = _runs(shown, _anywhere(~problem.usable[:, joint], stretches))
-        sigma = float(estimate.residuals.rms_per_joint[joint])
+        sigma = np.nan if by_motion else float(estimate.residuals.rms_per_joint[joint])
         strips += [
             Strip(name, unit, torques, shaded),
             Strip('left over', unit, residual, shaded,

@@ -108,6 +108,12 @@ class ReportSource:
         """``'m'`` or ``'rad'`` of each joint."""
         return tuple('m' if unit == 'N' else 'rad' for unit in self.torque_units)
 
+    @property
+    def torque_sigma(self) -> np.ndarray:
+        """RMS of the fitted residuals of torque, shape ``(n,)``; NaN where motion was fitted."""
+        rms = self.estimate.residuals.rms_per_joint
+        return np.full_like(rms, np.nan) if self.prediction.what == 'motion' else rms
+
     def recording_of(self, rows: str) -> str:
         """Names of the files that rows came from, without their folders."""
         return file_names(str(self.rows[rows].provenance.get('source', '')))

@@ -14,6 +14,7 @@ from sysid_ros.errors import ConfigurationError, ModelError, RecordingError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.conditioning import Conditioning
+from sysid_ros.evaluation.commanded_torque import with_commanded_torques
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import Evaluation, HeldOut
 from sysid_ros.evaluation.prediction import TorquePrediction
@@ -143,7 +144,9 @@ def report_source(
         command: Command line of the fit.
         digests: SHA-256 of the files of the run.
     """
-    estimate, held_out = evaluation.estimate, study.held_out
+    estimate = evaluation.estimate
+    study = with_commanded_torques(study, estimate)
+    held_out = study.held_out
     rows, predictions = {TRAINING: study.training}, {TRAINING: evaluation.training}
     if held_out is not None and evaluation.held_out is not None:
         rows = {HELD_OUT: held_out.problem} | rows

@@ -16,14 +16,15 @@ from sysid_ros.errors import ConfigurationError, ReleaseError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.search_log import iterations_table
+from sysid_ros.evaluation.commanded_torque import with_commanded_torques
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import (
     CLOSEST_FRICTION,
     FITTED_RANGE,
     JUDGED_RANGE,
     Evaluation,
+    HeldOut,
 )
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION
 from sysid_ros.evaluation.simulation import Simulation
@@ -204,11 +205,13 @@ class RunFolder:
             estimate: The estimate.
             drawing: What draws.
         """
+        study, by_motion = with_commanded_torques(study, estimate), study.loop is not None
         drawing.add(self.path / 'torque_training.png', torque_strips(
-            study.training, estimate, title='torques of the training data'))
+            study.training, estimate, title='torques of the training data', by_motion=by_motion))
         if study.held_out is not None:
             drawing.add(self.path / 'torque_held_out.png', torque_strips(
-                study.held_out.problem, estimate, title='torques of data the fit has not seen'))
+                study.held_out.problem, estimate, title='torques of data the fit has not seen',
+                by_motion=by_motion))
 
     def write_study(
         self, study: Study, evaluation: Evaluation, drawing: Drawing,
@@ -287,7 +290,7 @@ class RunFolder:
             return (f'No {robot.description.format.upper()} was written: {error}',)
 
     def write_validation(
-        self, name: str, estimate: Estimate, verdict: Verdict, problem: RegressionProblem,
+        self, name: str, estimate: Estimate, verdict: Verdict, held_out: HeldOut,
         simulation: Simulation | None,
     ) -> Path:
         """Write verdict and figures of one more recording, under its name.
@@ -299,11 +302,12 @@ class RunFolder:
         self._write_json(file, verdict.to_json())
         with Drawing() as drawing:
             drawing.add(self.path / f'torque_{name}.png', torque_strips(
-                problem, estimate, title=f'torques of {name}'))
+                held_out.problem, estimate, title=f'torques of {name}',
+                by_motion=held_out.loop is not None))
             if simulation is not None:
                 drawing.add(
                     self.path / f'simulation_{name}.png',
-                    simulation_strips(simulation, problem.model.robot.name))
+                    simulation_strips(simulation, held_out.problem.model.robot.name))
         return self.path / file
 
     def _write_settings(self, name: str, settings: dict[str, Any]) -> None:

@@ -90,7 +90,7 @@ def validate_run(
         setup = run.setup()
     with stage('Reading the recording, predicting and simulating it'):
         measured = Measurement.read(setup.recording_of(other)).evenly_stamped()
-        held_out = HeldOut.of(measured)
+        held_out = HeldOut.of(measured).driven_by(estimate.parameters)
         evidence = _Evidence.of(estimate, measured, held_out)
         prediction, simulation = evidence.prediction, evidence.simulation
         if prediction.held_out and held_out.loop is None:
@@ -105,7 +105,7 @@ def validate_run(
         simulation, evidence.data.qualities[0], origin(run.path, command, digests(run.path)))
     with whole_folder(run.path) as part:
         written = RunFolder(part, run.path)
-        file = written.write_validation(name, estimate, verdict, held_out.problem, simulation)
+        file = written.write_validation(name, estimate, verdict, held_out, simulation)
         note = write_report(part, source, name)
     label = HELD_OUT if unseen else TRAINING
     return Validation(

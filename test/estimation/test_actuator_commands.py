@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
-from sysid_ros.estimation.actuator_commands import with_actuator_torques
+from sysid_ros.estimation.actuator_commands import with_actuator_torques, with_torques_by
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
@@ -75,6 +75,22 @@ def test_torques_are_those_of_the_servo(folder):
     v = np.gradient(q.values, q.t, axis=0)
     np.testing.assert_allclose(effort.values, 30.0 * (u - q.values) - v, atol=1e-12)
     assert effort.unit == 'N·m'
+
+
+def test_torques_are_made_anew_by_what_a_fit_has_found(folder):
+    setup = setup_of(folder, changed(robot={'command_delay': 0.0}))
+    values, parameters = setup.model.parameters.prior.copy(), setup.model.parameters
+    for name, value in (('shoulder.kp', 20.0), ('elbow.kd', 2.0), ('command.delay', 0.025)):
+        values[parameters.index(name)] = value
+    guessed = read(folder, changed(robot={'command_delay': 0.0}))
+    found = with_torques_by(guessed, setup.model, values)
+    q, u = found.channel('position'), found.channel('command').values
+    # Of two commands the one that was given at least so long before.
+    late = np.vstack([np.repeat(u[:1], 3, axis=0), u[:-3]])
+    expected = [20.0, 30.0] * (late - q.values) - [1.0, 2.0] * np.gradient(q.values, q.t, axis=0)
+    # What was commanded before the recording is not known.
+    np.testing.assert_allclose(found.channel('effort').values[3:], expected[3:], atol=1e-9)
+    assert len(found.channels_of('effort')) == 1 and found.warnings == guessed.warnings
 
 
 def test_a_robot_with_actuators_is_simulated_and_its_bodies_are_held(folder):

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.report.plots import (
     BEFORE,
     IDENTIFIED,
@@ -29,7 +30,7 @@ _BUCKETS, _ALL_BUCKETS = 1200, 12000
 
 
 class JointTorque(ReportModel):
-    """Torques of one joint in [N·m] or [N]; sigma is the RMS of the fitted residuals."""
+    """Torques of one joint in [N·m] or [N]; sigma is the RMS of fitted residuals of torque."""
 
     joint: str
     unit: str
@@ -87,6 +88,8 @@ class TorquesSection(Section):
         groups: Torques of some rows.
         identified_name: What the torques are called that stand under ``identified``.
         prior_name: The same of those under ``prior``.
+        measured_name: The same of those under ``measured``: no sensor measures what drives make
+            of commands.
     """
 
     section: Literal['torques'] = 'torques'
@@ -94,15 +97,20 @@ class TorquesSection(Section):
     groups: list[TorqueRows]
     identified_name: str = 'identified'
     prior_name: str = 'before the fit'
+    measured_name: str = 'measured'
 
     @classmethod
     def of(cls, source: ReportSource) -> Self:
         """Torques of a run."""
-        return cls(groups=[
-            TorqueRows.of(
-                rows, problem, source.values_for(problem), problem.parameters.prior,
-                source.estimate.residuals.rms_per_joint)
-            for rows, problem in source.rows.items()])
+        commanded = actuated(source.judged.model) is not None
+        return cls(
+            groups=[
+                TorqueRows.of(
+                    rows, problem, source.values_for(problem), problem.parameters.prior,
+                    source.torque_sigma)
+                for rows, problem in source.rows.items()],
+            identified_name='taken by the motion' if commanded else 'identified',
+            measured_name='made by the commands' if commanded else 'measured')
 
     def figures(self) -> dict[str, Figure]:
         """A figure of every joint: torques above, what is left of them below."""
@@ -113,9 +121,10 @@ class TorquesSection(Section):
     def _figure(self, group: TorqueRows, joint: JointTorque) -> Figure:
         traces = [
             line(group.time, joint.prior, label(self.prior_name), BEFORE, width=1.0),
-            line(group.time, joint.measured, 'measured', RECORDED, width=1.6),
+            line(group.time, joint.measured, label(self.measured_name), RECORDED, width=1.6),
             line(group.time, joint.identified, label(self.identified_name), IDENTIFIED, width=1.1),
-            line(group.time, joint.residual, f'measured − {label(self.identified_name)}', RESIDUAL,
+            line(group.time, joint.residual,
+                 f'{label(self.measured_name)} − {label(self.identified_name)}', RESIDUAL,
                  width=0.9, yaxis='y2'),
         ]
         sigma = joint.sigma

@@ -1,0 +1,27 @@
+"""Torques that commands make by what was found of the drives, where no torque was measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.evaluation.study import Study
+
+
+def with_commanded_torques(study: Study, estimate: Estimate) -> Study:
+    """A study whose rows have the torques that commands make by the estimated constants.
+
+    Rows are built before a fit, with constants, a delay and a filter that are its first guess.
+
+    Args:
+        study: The recordings; it stays as it is where torques were measured.
+        estimate: What was found; a study stays as it is where nothing was.
+    """
+    choice = study.choice
+    if choice is None or not choice.measured.commanded or not estimate.status.found_values:
+        return study
+    parameters, end = estimate.parameters, 1.0 - (study.holdout or 0.0)
+    held_out = study.held_out
+    return replace(
+        study, training=choice.measured.driven_by(parameters).problem(0.0, end),
+        held_out=None if held_out is None else held_out.driven_by(parameters))
