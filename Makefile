@@ -64,8 +64,6 @@ unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport PYTHONDONTWRITEBYTECODE
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Nodes of a test run neither hear nor disturb those of other machines.
-export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
 .DELETE_ON_ERROR:
 .PHONY: setup demo test test-processes test-processors test-random test-mutants lint bench test-installed \

@@ -17,7 +17,7 @@ from typing import Any
 
 import ros_throughput
 
-from sysid_ros.demo.node_processes import node_environment
+from sysid_ros.demo.node_processes import loopback_variables, node_environment
 
 SECONDS, BAR = 30.0, 10.0
 HERE = Path(__file__).parent
@@ -92,7 +92,7 @@ def measure(ros: Any) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Measure, and print the figures as JSON last."""
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ |= loopback_variables()
     with ros_throughput.session() as ros:
         print(json.dumps(measure(ros)))
 

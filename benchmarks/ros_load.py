@@ -31,7 +31,7 @@ import numpy as np
 import ros_throughput
 from _seven_joints import arm
 
-from sysid_ros.demo.node_processes import node_environment
+from sysid_ros.demo.node_processes import loopback_variables, node_environment
 from sysid_ros.errors import ConfigurationError
 
 RATE, SECONDS, FITS, STOPS = 1000.0, 20.0, 3, 100
@@ -360,7 +360,7 @@ def figures(
 
 def main() -> int:
     """Measure, and print the figures as JSON last."""
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ |= loopback_variables()
     if '--robot' in sys.argv:
         be_robot()
     found: list[dict[str, Any]] = []

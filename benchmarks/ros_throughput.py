@@ -24,7 +24,7 @@ import numpy as np
 from _seven_joints import arm
 
 from support.simulated_arm import SimulatedArm
-from sysid_ros.demo.node_processes import node_environment
+from sysid_ros.demo.node_processes import loopback_variables, node_environment
 
 RATE, SECONDS, STOPS = 1000.0, 60.0, 200
 CPU_BAR, STOP_BAR = 40.0, 20.0
@@ -227,7 +227,7 @@ def measure(ros: Any) -> list[dict[str, Any]]:
 
 def main() -> int:
     """Measure, and print the figures as JSON last."""
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ |= loopback_variables()
     if '--publish' in sys.argv:
         publish()
     with session() as ros:

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 os.environ['MPLBACKEND'] = 'Agg'
 # Matrices of tests are small: BLAS threads that wait for a busy core cost more than they bring.
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
-os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
@@ -20,14 +19,14 @@ import pytest  # noqa: E402
 import sysid_ros  # noqa: E402
 from support import finished_fit, robot_factory  # noqa: E402
 from support.simulated_arm import SimulatedArm  # noqa: E402
-from sysid_ros.demo.node_processes import claim_domain  # noqa: E402
+from sysid_ros.demo.node_processes import claim_domain, loopback_variables  # noqa: E402
 from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes  # noqa: E402
 
 # Classes that compiled functions name may have been renamed since the tests ran the last time.
 remove_unreadable_indexes()
 # Each test process, a pytest-xdist worker too, has a domain of its own while it lives.
 DOMAIN, DOMAIN_LOCK = claim_domain()
-os.environ['ROS_DOMAIN_ID'] = str(DOMAIN)
+os.environ |= {'ROS_DOMAIN_ID': str(DOMAIN), **loopback_variables()}
 
 PROJECT = Path(__file__).resolve().parents[1]
 SEED = 20_230_517

@@ -18,6 +18,9 @@ from types import TracebackType
 from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.runs.abandoned_locks import remove_abandoned_locks
 
+# Fast DDS on the loopback interface, and where it looks for such a file: Jazzy's at the second.
+_LOOPBACK = str(Path(__file__).with_name('loopback.xml'))
+_PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
 # Domains above this one get ports that other programs use.
 _DOMAINS = range(1, 102)
 # Time in [s] that nodes get to bring the robot to rest, and that of a look.
@@ -139,11 +142,25 @@ class NodeProcesses:
         return '\n'.join(text.splitlines()[-_LAST_LINES:]) or 'nothing'
 
 
+def loopback_variables() -> dict[str, str]:
+    """Environment variables by which nodes hear those of this computer, and none of another.
+
+    ``LOCALHOST`` would have Fast DDS share memory, with locks that a killed process keeps, and find
+    nodes in twice the time. It is what is left for other middleware, and for Fast DDS where a user
+    has a file of profiles.
+    """
+    middleware = os.environ.get('RMW_IMPLEMENTATION') or 'rmw_fastrtps_cpp'
+    own = all(os.environ.get(name) in (None, '', _LOOPBACK) for name in _PROFILES)
+    if not (own and middleware.startswith('rmw_fastrtps')):
+        return {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+    return {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET', **dict.fromkeys(_PROFILES, _LOOPBACK)}
+
+
 def node_environment(domain: int) -> dict[str, str]:
     """Environment variables of a node process that talks to this machine alone."""
     own = str(Path(__file__).parents[2])
-    environment = os.environ | {
-        'ROS_DOMAIN_ID': str(domain), 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+    environment = os.environ | loopback_variables() | {
+        'ROS_DOMAIN_ID': str(domain),
         'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'PYTHONUNBUFFERED': '1',
         'PYTHONPATH': os.pathsep.join(filter(None, [own, os.environ.get('PYTHONPATH')])),
     }

@@ -16,13 +16,21 @@ from sysid_ros.runs.abandoned_locks import remove_abandoned_locks
 
 # Longest time in [s] that the middleware gets to let go of a process.
 _LETTING_GO = 5.0
+# What says how Fast DDS carries messages, and files that may say it, too.
+TRANSPORTS, BY_UDP = 'FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4'
+_PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
 
 
 def start_ros(
     arguments: Sequence[str] | None = None,
     signals: SignalHandlerOptions = SignalHandlerOptions.NO,
 ) -> None:
-    """Initialise rclpy, after locks that would keep its nodes from being found are removed.
+    """Initialise rclpy by UDP, after locks that would keep its nodes from being found are removed.
+
+    Fast DDS lets processes of one computer share memory, and locks in it. One that is killed while
+    it holds such a lock stops whoever talks to it, for 20 s or for ever, and a monitor must not
+    hang because what it watches died. Whoever sets FASTDDS_BUILTIN_TRANSPORTS, or a file of
+    profiles, has the last word.
 
     It takes no time where no lock of Fast DDS is held, and some seconds where one is abandoned.
 
@@ -30,6 +38,8 @@ def start_ros(
         arguments: Command line with remappings and parameters; by default the process's.
         signals: Which signals rclpy handles.
     """
+    if not any(os.environ.get(name) for name in _PROFILES):
+        os.environ.setdefault(TRANSPORTS, BY_UDP)
     removed = remove_abandoned_locks()
     if removed:
         get_logger('sysid_ros').warning(

@@ -14,15 +14,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-import rclpy
 from lifecycle_msgs.msg import Transition
 from pydantic import Field
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from sysid_ros.errors import SysidError
 from sysid_ros.msg import ResultCode
-from sysid_ros.nodes.context import end_ros
+from sysid_ros.nodes.context import end_ros, start_ros
 from sysid_ros.nodes.parameters import NodeParameters
 from sysid_ros.nodes.robot_operator import Operator
 from sysid_ros.nodes.tracking_observer import TrackingObserver
@@ -221,7 +221,7 @@ class DemoOperator:
 
 def main() -> int:
     """Run the loop; 0 when every step did what it should."""
-    rclpy.init()
+    start_ros(signals=SignalHandlerOptions.ALL)
     node = Node('demo_operator')
     try:
         operator = DemoOperator(node)

@@ -11,16 +11,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import rclpy
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from sysid_ros.errors import SysidError
-from sysid_ros.nodes.context import end_ros
+from sysid_ros.nodes.context import end_ros, start_ros
 from sysid_ros.nodes.conversions import to_time
 from sysid_ros.recording.bag.messages import joint_state_messages, joint_state_topics
 
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--topic', action='append', default=[])
     parser.add_argument('--wait', type=float, default=0.0)
     options = parser.parse_args(arguments)
-    rclpy.init(args=[])
+    start_ros([], SignalHandlerOptions.ALL)
     node = Node('replay')
     try:
         topics = joint_state_topics(options.bag, options.topic)

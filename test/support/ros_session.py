@@ -155,9 +155,9 @@ class Ros:
         parts = [f'nodes that are heard: {", ".join(self.client.get_node_names())}']
         for name, process in self.processes.items():
             parts += [f'--- {name}, exit code {process.poll()}', self.output(name)]
-            if name in last:
-                parts += [last[name].message]
-                parts += [f'{item.key}: {item.value}' for item in last[name].values if item.value]
+        for name, status in last.items():
+            parts += [f'--- {name} says: {status.message}']
+            parts += [f'{item.key}: {item.value}' for item in status.values if item.value]
         return '\n'.join(parts)
 
     def call(self, kind, service, seconds=PATIENCE, **fields):
