@@ -17,7 +17,8 @@ from typing import Any
 
 import ros_throughput
 
-from sysid_ros.demo.node_processes import loopback_variables, node_environment
+from sysid_ros.demo.node_processes import node_environment
+from sysid_ros.runs.middleware import loopback_variables
 
 SECONDS, BAR = 30.0, 10.0
 HERE = Path(__file__).parent

@@ -31,8 +31,9 @@ import numpy as np
 import ros_throughput
 from _seven_joints import arm
 
-from sysid_ros.demo.node_processes import loopback_variables, node_environment
+from sysid_ros.demo.node_processes import node_environment
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.runs.middleware import loopback_variables
 
 RATE, SECONDS, FITS, STOPS = 1000.0, 20.0, 3, 100
 CPU_BARS = {'idle': 20.0, 'recording': 30.0, 'exciting': 45.0}

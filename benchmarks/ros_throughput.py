@@ -24,7 +24,8 @@ import numpy as np
 from _seven_joints import arm
 
 from support.simulated_arm import SimulatedArm
-from sysid_ros.demo.node_processes import loopback_variables, node_environment
+from sysid_ros.demo.node_processes import node_environment
+from sysid_ros.runs.middleware import loopback_variables
 
 RATE, SECONDS, STOPS = 1000.0, 60.0, 200
 CPU_BAR, STOP_BAR = 40.0, 20.0

@@ -19,8 +19,9 @@ import pytest  # noqa: E402
 import sysid_ros  # noqa: E402
 from support import finished_fit, robot_factory  # noqa: E402
 from support.simulated_arm import SimulatedArm  # noqa: E402
-from sysid_ros.demo.node_processes import claim_domain, loopback_variables  # noqa: E402
+from sysid_ros.demo.node_processes import claim_domain  # noqa: E402
 from sysid_ros.numerics.kernel_indexes import remove_unreadable_indexes  # noqa: E402
+from sysid_ros.runs.middleware import loopback_variables  # noqa: E402
 
 # Classes that compiled functions name may have been renamed since the tests ran the last time.
 remove_unreadable_indexes()

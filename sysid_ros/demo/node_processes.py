@@ -17,10 +17,8 @@ from types import TracebackType
 
 from sysid_ros.errors import ConfigurationError, SysidError
 from sysid_ros.runs.abandoned_locks import remove_abandoned_locks
+from sysid_ros.runs.middleware import loopback_variables
 
-# Fast DDS on the loopback interface, and where it looks for such a file: Jazzy's at the second.
-_LOOPBACK = str(Path(__file__).with_name('loopback.xml'))
-_PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
 # Domains above this one get ports that other programs use.
 _DOMAINS = range(1, 102)
 # Time in [s] that nodes get to bring the robot to rest, and that of a look.
@@ -140,20 +138,6 @@ class NodeProcesses:
     def _last_words(self, name: str) -> str:
         text = self._log(name).read_text(encoding='utf-8', errors='replace')
         return '\n'.join(text.splitlines()[-_LAST_LINES:]) or 'nothing'
-
-
-def loopback_variables() -> dict[str, str]:
-    """Environment variables by which nodes hear those of this computer, and none of another.
-
-    ``LOCALHOST`` would have Fast DDS share memory, with locks that a killed process keeps, and find
-    nodes in twice the time. It is what is left for other middleware, and for Fast DDS where a user
-    has a file of profiles.
-    """
-    middleware = os.environ.get('RMW_IMPLEMENTATION') or 'rmw_fastrtps_cpp'
-    own = all(os.environ.get(name) in (None, '', _LOOPBACK) for name in _PROFILES)
-    if not (own and middleware.startswith('rmw_fastrtps')):
-        return {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
-    return {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET', **dict.fromkeys(_PROFILES, _LOOPBACK)}
 
 
 def node_environment(domain: int) -> dict[str, str]:

@@ -13,12 +13,10 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from sysid_ros.runs.abandoned_locks import remove_abandoned_locks
+from sysid_ros.runs.middleware import talk_by_udp
 
 # Longest time in [s] that the middleware gets to let go of a process.
 _LETTING_GO = 5.0
-# What says how Fast DDS carries messages, and files that may say it, too.
-TRANSPORTS, BY_UDP = 'FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4'
-_PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
 
 
 def start_ros(
@@ -27,19 +25,13 @@ def start_ros(
 ) -> None:
     """Initialise rclpy by UDP, after locks that would keep its nodes from being found are removed.
 
-    Fast DDS lets processes of one computer share memory, and locks in it. One that is killed while
-    it holds such a lock stops whoever talks to it, for 20 s or for ever, and a monitor must not
-    hang because what it watches died. Whoever sets FASTDDS_BUILTIN_TRANSPORTS, or a file of
-    profiles, has the last word.
-
     It takes no time where no lock of Fast DDS is held, and some seconds where one is abandoned.
 
     Args:
         arguments: Command line with remappings and parameters; by default the process's.
         signals: Which signals rclpy handles.
     """
-    if not any(os.environ.get(name) for name in _PROFILES):
-        os.environ.setdefault(TRANSPORTS, BY_UDP)
+    talk_by_udp()
     removed = remove_abandoned_locks()
     if removed:
         get_logger('sysid_ros').warning(

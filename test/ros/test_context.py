@@ -10,8 +10,9 @@ import pytest
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
-from sysid_ros.demo.node_processes import loopback_variables, node_environment
+from sysid_ros.demo.node_processes import node_environment
 from sysid_ros.nodes import context
+from sysid_ros.runs.middleware import loopback_variables
 
 LIBRARY = ctypes.CDLL(None, use_errno=True)
 LIBRARY.sem_open.restype = ctypes.c_void_p
@@ -58,51 +59,27 @@ end_ros([node])
 
 
 @pytest.mark.parametrize(('given', 'shares'), [
-    ({}, False), ({context.TRANSPORTS: 'DEFAULT'}, True),
-    ({'FASTDDS_DEFAULT_PROFILES_FILE': 'profiles.xml'}, True)])
+    ({'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF'}, False),
+    ({'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}, False),
+    ({'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF', 'FASTDDS_BUILTIN_TRANSPORTS': 'DEFAULT'}, True)])
 def test_no_lock_in_memory_is_shared_with_a_process_that_may_be_killed(
     domain, given, shares, tmp_path
 ):
     """Unless a user asks for it. A killed process that holds one hangs a monitor that shares it."""
-    if not Path('/proc/self/maps').exists() or not rclpy.get_rmw_implementation_identifier(
-            ).startswith('rmw_fastrtps'):
-        pytest.skip('this is about Fast DDS on Linux')
+    if len(loopback_variables()) == 1:
+        pytest.skip('this is about Fast DDS without profiles of a user')
     environment = node_environment(domain)
     for name in loopback_variables():
         del environment[name]
     ended = subprocess.run(
         [sys.executable, '-c', SHARES], capture_output=True, text=True, timeout=60.0, check=True,
-        cwd=tmp_path,
-        env=environment | given | {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF'})
+        cwd=tmp_path, env=environment | given)
     assert ended.stdout == f'{shares}\n', ended.stderr
-
-
-def test_nodes_of_a_demonstration_share_none_either_and_use_the_loopback_interface(
-    domain, tmp_path
-):
-    if 'FASTDDS_DEFAULT_PROFILES_FILE' not in (variables := loopback_variables()):
-        pytest.skip('this is about Fast DDS without profiles of a user')
-    ended = subprocess.run(
-        [sys.executable, '-c', SHARES], capture_output=True, text=True, timeout=60.0, check=True,
-        cwd=tmp_path, env=node_environment(domain))
-    assert ended.stdout == 'False\n', ended.stderr
-    assert variables['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'SUBNET'
-    assert '127.0.0.1' in Path(variables['FASTDDS_DEFAULT_PROFILES_FILE']).read_text()
-
-
-@pytest.mark.parametrize('given', [
-    {'RMW_IMPLEMENTATION': 'rmw_cyclonedds_cpp'},
-    {'FASTRTPS_DEFAULT_PROFILES_FILE': 'own.xml'}])
-def test_what_a_user_has_chosen_is_kept_to_this_computer_by_ros(monkeypatch, given):
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    assert loopback_variables() == {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
 
 
 # Python's lock is kept while the middleware waits: not even Ctrl-C is heard.
 STUCK = """
 import ctypes, sys
-from sysid_ros.demo.node_processes import loopback_variables, node_environment
 from sysid_ros.nodes import context
 class Stuck:
     def destroy_node(self):

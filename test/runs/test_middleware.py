@@ -1,0 +1,53 @@
+"""What nodes are told of how to hear each other, and whose word is the last."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sysid_ros.runs.middleware import loopback_variables, talk_by_udp
+
+LOCAL = {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+ASKED = (
+    'ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_STATIC_PEERS', 'RMW_IMPLEMENTATION',
+    'FASTDDS_BUILTIN_TRANSPORTS', 'FASTDDS_DEFAULT_PROFILES_FILE',
+    'FASTRTPS_DEFAULT_PROFILES_FILE')
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Sets variables and nothing else; gives what there is afterwards."""
+    def tell(**given):
+        for name in ASKED:
+            monkeypatch.setenv(name, given.get(name, ''))
+            if name not in given:
+                monkeypatch.delenv(name)
+        talk_by_udp()
+        return {name: os.environ[name] for name in ASKED if name in os.environ}
+    return tell
+
+
+def test_nodes_talk_by_udp_unless_told_otherwise(told):
+    assert told() == {'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4'}
+    for given in ({'FASTDDS_BUILTIN_TRANSPORTS': 'SHM'}, {ASKED[-1]: 'own.xml'}):
+        assert told(**given) == given
+
+
+def test_nodes_of_one_computer_use_its_loopback_interface_alone(told):
+    found = told(**LOCAL)
+    assert found['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'SUBNET'
+    file, other = (Path(found[name]) for name in ASKED[-2:])
+    assert file == other and '<address>127.0.0.1</address>' in file.read_text()
+    assert '<useBuiltinTransports>false</useBuiltinTransports>' in file.read_text()
+    # What is handed on to a process that this one starts says the same again.
+    assert loopback_variables() == found
+
+
+@pytest.mark.parametrize('given', [
+    {'RMW_IMPLEMENTATION': 'rmw_cyclonedds_cpp'}, {'ROS_STATIC_PEERS': '192.0.2.1'},
+    {'FASTDDS_DEFAULT_PROFILES_FILE': 'own.xml'}, {'FASTRTPS_DEFAULT_PROFILES_FILE': 'own.xml'}])
+def test_ros_keeps_to_this_computer_what_a_user_has_chosen(told, given):
+    assert told(**LOCAL, **given) == LOCAL | given
+    assert loopback_variables() == LOCAL
