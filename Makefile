@@ -154,9 +154,11 @@ clean:
 $(READY): $(RECIPES) $(INTERFACES) | check-machine
 	rm -f $@
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --requirement constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-	  --editable '.[demo,studio,test,lint]'
+	$(BIN)/python -m pip install --quiet --no-compile --requirement constraints.txt
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt \
+	  --no-build-isolation --editable '.[demo,studio,test,lint]'
+# On all cores, as pip does not. Some packages hold files that are no Python of today.
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	touch $@
 
 # Apart from the above: tests compile what they need, and wait for nothing else.
