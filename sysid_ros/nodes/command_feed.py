@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -19,7 +20,12 @@ from sysid_ros.nodes.identification_settings import IdentificationNodeSettings
 from sysid_ros.nodes.joint_state_feed import Tap
 from sysid_ros.nodes.node import SysidNode, now
 from sysid_ros.nodes.reception import ReceptionClock, qos_problem
-from sysid_ros.recording.bag.commands import COMMAND_TYPES, FLOAT_ARRAY, JOINT_TRAJECTORY
+from sysid_ros.recording.bag.commands import (
+    BAG_COMMAND_TYPES,
+    FLOAT_ARRAY,
+    JOINT_TRAJECTORY,
+)
+from sysid_ros.recording.bag.control_messages import CONTROL_TYPES
 from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE
 
 # Two seconds of 1 kHz, and time in [s] between two looks for who publishes the topic.
@@ -53,7 +59,7 @@ class CommandFeed:
         self._clock = ReceptionClock(node)
         self._polled: PolledSubscription | None = None
         self._last: tuple[bytes, int] | None = None
-        self._looked = -np.inf
+        self._looked, self._missing = -np.inf, False
 
     def poll(self) -> None:
         """Hand on what came since the last call; look for a publisher before there is one."""
@@ -75,9 +81,12 @@ class CommandFeed:
             return
         self._looked = now()
         kinds = self._published()
-        if len(kinds) == 1 and kinds[0] in COMMAND_TYPES:
-            self.kind = kinds[0]
-            self._polled = self._node.poll(_CLASSES[self.kind], self.topic, self._qos, raw=True)
+        if len(kinds) == 1 and kinds[0] in BAG_COMMAND_TYPES:
+            kind = _class_of(kinds[0])
+            self._missing = kind is None
+            if kind is not None:
+                self.kind = kinds[0]
+                self._polled = self._node.poll(kind, self.topic, self._qos, raw=True)
 
     def _published(self) -> list[str]:
         return sorted({
@@ -95,11 +104,15 @@ class CommandFeed:
         Raises:
             RecordingError: There is none, or what it publishes are no commands.
         """
+        if self._missing:
+            raise RecordingError(
+                'the commands of the actuators cannot be taken: control_msgs is not installed',
+                where=self.topic, fix='Install control_msgs of the ROS distribution')
         if self._polled is None:
             kinds = self._published()
             raise RecordingError(
                 'nobody publishes the commands of the actuators', where=self.topic,
-                found=', '.join(kinds) or 'no publisher', allowed=', '.join(COMMAND_TYPES),
+                found=', '.join(kinds) or 'no publisher', allowed=', '.join(BAG_COMMAND_TYPES),
                 fix='Start what commands the robot, or name another topic: recording: {command: '
                 '{topic: …}} in the settings, or the parameter command_topic')
 
@@ -109,8 +122,21 @@ class CommandFeed:
 
     def warnings(self) -> Iterator[str]:
         """What is wrong with what comes in, a sentence each."""
-        if self._polled is None:
+        if self._missing:
+            yield f'{self.topic}: control_msgs, of which its messages are, is not installed'
+        elif self._polled is None:
             yield f'{self.topic}: nobody publishes the commands of the actuators'
+
+
+def _class_of(kind: str) -> type | None:
+    """The class of messages of a type; None where ``control_msgs`` is not installed."""
+    if kind not in CONTROL_TYPES:
+        return _CLASSES[kind]
+    try:
+        messages = importlib.import_module('control_msgs.msg')
+    except ImportError:
+        return None
+    return cast(type, getattr(messages, kind.rsplit('/', maxsplit=1)[1]))
 
 
 def command_feeds(
@@ -136,7 +162,7 @@ def command_feeds(
         raise ConfigurationError(
             'the robot has actuators, and it is not said which topic has their commands',
             where='command_topic', found='empty',
-            allowed=f'a topic of {", ".join(COMMAND_TYPES)}',
+            allowed=f'a topic of {", ".join(BAG_COMMAND_TYPES)}',
             fix='Set this parameter, or add recording: {command: {topic: '
             '/arm_controller/joint_trajectory}} to the settings')
     heard = {node.resolve_topic_name(name) for name in (settings.topic, settings.effort_topic)

@@ -29,7 +29,8 @@ class IdentificationNodeSettings(NodeSettings):
         'empty: the same')
     command_topic: str = Field(
         default='', description='Topic of what the actuators of the settings are told '
-        '(JointTrajectory, Float64MultiArray or JointState), recorded beside the joint states; '
+        '(JointTrajectory, Float64MultiArray, JointState, or of control_msgs '
+        'JointTrajectoryControllerState or DynamicJointState), recorded beside the joint states; '
         'empty: recording.command.topic of the settings')
     wrench_topics: tuple[str, ...] = Field(
         default=(), description='Topics of geometry_msgs/WrenchStamped that are recorded beside '

@@ -1,9 +1,11 @@
 """A robot without torque sensors from its commands to a revision, over DDS."""
 
 import json
+import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -37,10 +39,10 @@ class ServoArm(Setup):
         (ros.folder / 'settings.yaml').write_text(yaml.safe_dump(
             {'robot': {'description': 'arm.xml', 'actuators': servos}}))
 
-    def robot(self):
+    def robot(self, *options):
         with (self.ros.folder / 'robot.log').open('ab') as output:
             self.ros.processes['robot'] = subprocess.Popen(
-                [sys.executable, '-m', 'support.servo_arm_publisher'], stdout=output,
+                [sys.executable, '-m', 'support.servo_arm_publisher', *options], stdout=output,
                 stderr=output, env=node_environment(self.ros.domain), cwd=TESTS,
                 start_new_session=True)
         return self
@@ -62,6 +64,28 @@ def ended(setup, **parameters):
 
 def parameters(run):
     return json.loads((run / 'estimate.json').read_text())['parameters']
+
+
+def test_what_a_controller_says_of_itself_is_recorded_and_survives_a_kill(
+    setup, control_msgs, monkeypatch
+):
+    for name, value in control_msgs.items():
+        monkeypatch.setenv(name, os.pathsep.join(filter(None, [value, os.environ.get(name)])))
+    setup.recorder(command_topic=COMMANDS).robot('--controller')
+    stopped = setup.record(2.0, 'told')
+    assert (stopped.success, stopped.dropped) == (True, 0)
+    folder = setup.data / 'recordings' / 'told'
+    channel = load_source(folder).recording().channel('command')
+    assert channel.names == arm.JOINTS and np.isfinite(channel.values).all()
+    # As a process leaves it that is killed: without its end, and what lies behind it.
+    (bag,) = folder.glob('*.mcap')
+    bag.write_bytes(bag.read_bytes()[:-2000])
+    (folder / 'metadata.yaml').unlink()
+    settings = folder / 'settings.yaml'
+    settings.write_text(settings.read_text().replace(
+        'recording:\n', 'recording:\n  salvage: true\n'))
+    left = load_source(folder).recording().channel('command')
+    assert left.names == arm.JOINTS and len(left.t) > 0.5 * len(channel.t)
 
 
 def test_commands_are_recorded_fitted_and_committed_as_sysid_fit_does_it(setup, tmp_path):

@@ -30,8 +30,12 @@ def main():
     command, q = played()
     rclpy.init()
     node = Node('servo_arm')
+    kind = JointTrajectory
+    if '--controller' in sys.argv:
+        # What joint_trajectory_controller says of itself where goals come by an action.
+        from control_msgs.msg import JointTrajectoryControllerState as kind  # noqa: N813
     states = node.create_publisher(JointState, 'joint_states', 100)
-    commands = node.create_publisher(JointTrajectory, 'arm_controller/commands', 100)
+    commands = node.create_publisher(kind, 'arm_controller/commands', 100)
     begin, clock, sent = time.monotonic(), time.time_ns(), 0
     # It rests until it is listened to, so that the whole motion is heard.
     heard = None
@@ -42,8 +46,9 @@ def main():
             row = 0 if heard is None else min(max(sent - heard, 0), len(q) - 1)
             # When it was commanded and measured, not when this process had time to say so.
             stamp = to_time(clock + round(sent * 1e9 / arm.RATE))
-            told = JointTrajectory(joint_names=list(arm.JOINTS), points=[
-                JointTrajectoryPoint(positions=command[row].tolist())])
+            point = JointTrajectoryPoint(positions=command[row].tolist())
+            told = kind(joint_names=list(arm.JOINTS), **(
+                {'points': [point]} if kind is JointTrajectory else {'reference': point}))
             message = JointState(name=list(arm.JOINTS), position=q[row].tolist())
             told.header.stamp = message.header.stamp = stamp
             commands.publish(told)

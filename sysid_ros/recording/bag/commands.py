@@ -98,7 +98,8 @@ def _raw_messages(
             if not isinstance(item, str) and item.kind in BAG_COMMAND_TYPES
             and item.topic in {command.topic or item.topic} - _taken(settings, command)]
         topic, kind = _topic({item.topic: item.kind for item in intact}, settings, command, path)
-        return topic, kind, '', [item for item in intact if item.topic == topic]
+        own = [item for item in intact if item.topic == topic]
+        return topic, kind, own[0].definition, own
     with open_bag(path) as reader:
         kinds = {item.topic: item.msgtype for item in reader.connections}
         topic, kind = _topic(kinds, settings, command, path)

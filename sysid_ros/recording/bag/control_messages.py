@@ -5,7 +5,9 @@ Their definitions differ by distribution, so that those which a bag has of its o
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,34 @@ def control_types(kind: str, definition: str, where: str) -> Typestore:
     types = get_typestore(Stores.ROS2_HUMBLE)
     found = get_types_from_msg(definition, kind)
     types.register({name: fields for name, fields in found.items() if name not in types.types})
+    return types
+
+
+def installed_types(kind: str) -> Typestore:
+    """Types by the definitions of the ``control_msgs`` that is installed.
+
+    Args:
+        kind: One of :data:`CONTROL_TYPES`.
+
+    Raises:
+        RecordingError: It is not installed, or does not have this type.
+    """
+    package = importlib.util.find_spec('control_msgs')
+    installed = Path(package.origin).parents if package is not None and package.origin else ()
+    folder = next((place for prefix in installed if (
+        place := prefix / 'share' / 'control_msgs' / 'msg').is_dir()), None)
+    if folder is None:
+        raise RecordingError(
+            'control_msgs is not installed', where=kind,
+            fix='Install control_msgs of the ROS distribution')
+    types = get_typestore(Stores.ROS2_HUMBLE)
+    for file in sorted(folder.glob('*.msg')):
+        types.register(get_types_from_msg(
+            file.read_text(encoding='utf-8'), f'control_msgs/msg/{file.stem}'))
+    if kind not in types.types:
+        raise RecordingError(
+            'the control_msgs that is installed does not have this type', where=kind,
+            found=str(folder), fix='Record another topic')
     return types
 
 

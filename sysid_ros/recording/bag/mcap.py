@@ -55,12 +55,16 @@ class Record:
 
 @dataclass(frozen=True)
 class RawMessage:
-    """A message as it lies in a bag: its topic, type, time of reception in [ns] and bytes."""
+    """A message as it lies in a bag: its topic, type, time of reception in [ns] and bytes.
+
+    What a salvaged message of an MCAP file is made of is said with it.
+    """
 
     topic: str
     kind: str
     received: int
     data: bytes
+    definition: str = ''
 
 
 def verify(path: Path, most: float) -> bool:
@@ -103,8 +107,8 @@ def salvage(path: Path, most: float) -> Iterator[RawMessage | str]:
     Yields:
         Messages in the order of the file, and for each damage a sentence.
     """
-    schemas: dict[int, str] = {}
-    channels: dict[int, tuple[str, str]] = {}
+    schemas: dict[int, Schema] = {}
+    channels: dict[int, tuple[str, str, str]] = {}
     with path.open('rb') as file:
         _names_in_summary(file, path, schemas, channels)
         records = read_records(file, path)
@@ -258,7 +262,8 @@ def _check_summary(file: BinaryIO, record: Record, path: Path) -> None:
 
 
 def _messages(
-    content: bytes, schemas: dict[int, str], channels: dict[int, tuple[str, str]], where: str
+    content: bytes, schemas: dict[int, Schema], channels: dict[int, tuple[str, str, str]],
+    where: str,
 ) -> Iterator[RawMessage]:
     position = 0
     try:
@@ -269,13 +274,16 @@ def _messages(
             position += length
             if opcode == Opcode.SCHEMA:
                 schema = Schema.read(stream)
-                schemas[schema.id] = schema.name
+                schemas[schema.id] = schema
             elif opcode == Opcode.CHANNEL:
                 channel = Channel.read(stream)
-                channels[channel.id] = (channel.topic, schemas.get(channel.schema_id, ''))
+                stated = schemas.get(channel.schema_id)
+                channels[channel.id] = (channel.topic, '', '') if stated is None else (
+                    channel.topic, stated.name, stated.data.decode())
             elif opcode == Opcode.MESSAGE:
                 message = Message.read(stream, length)
-                yield RawMessage(*channels[message.channel_id], message.log_time, message.data)
+                topic, kind, definition = channels[message.channel_id]
+                yield RawMessage(topic, kind, message.log_time, message.data, definition)
     except Exception as error:  # as in parsed
         raise RecordingError(
             f'the records are damaged: {error!r}', where=where,
@@ -283,7 +291,8 @@ def _messages(
 
 
 def _names_in_summary(
-    file: BinaryIO, path: Path, schemas: dict[int, str], channels: dict[int, tuple[str, str]]
+    file: BinaryIO, path: Path, schemas: dict[int, Schema],
+    channels: dict[int, tuple[str, str, str]],
 ) -> None:
     """What a whole file repeats behind its data, so that no chunk needs the one before it."""
     with suppress(RecordingError):

@@ -13,7 +13,9 @@ from typing import Any
 import yaml
 from mcap.writer import CompressionType, Writer
 from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys.store import Typestore
 
+from sysid_ros.recording.bag.control_messages import CONTROL_TYPES, installed_types
 from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE
 from sysid_ros.recording.bag.rosbag2_storage import METADATA
 
@@ -35,6 +37,7 @@ class McapWriter:
 
     Raises:
         OSError: The file exists, or cannot be written; so do all methods.
+        RecordingError: Messages are of ``control_msgs``, which is not installed.
     """
 
     path: Path
@@ -47,14 +50,15 @@ class McapWriter:
     def __post_init__(self) -> None:
         self.counts = [0] * len(self.topics)
         self._kinds = tuple(self.kinds) or (JOINT_STATE,) * len(self.topics)
+        definitions = {kind: _definition(kind).encode() for kind in dict.fromkeys(self._kinds)}
         self._file = self.path.open('xb')
         self._writer = Writer(
             self._file, chunk_size=_CHUNK_BYTES, compression=CompressionType.NONE,
             enable_crcs=True, enable_data_crcs=True)
         self._writer.start('ros2', 'sysid_ros')
         schemas = {
-            kind: self._writer.register_schema(kind, 'ros2msg', _definition(kind).encode())
-            for kind in dict.fromkeys(self._kinds)}
+            kind: self._writer.register_schema(kind, 'ros2msg', definition)
+            for kind, definition in definitions.items()}
         self._channels = [
             self._writer.register_channel(topic, 'cdr', schemas[kind])
             for topic, kind in zip(self.topics, self._kinds, strict=True)]
@@ -111,7 +115,7 @@ class McapWriter:
                     'topic_metadata': {
                         'name': topic, 'type': kind, 'serialization_format': 'cdr',
                         'offered_qos_profiles': [],
-                        'type_description_hash': _types().hash_rihs01(kind),
+                        'type_description_hash': _types(kind).hash_rihs01(kind),
                     },
                     'message_count': count,
                 } for topic, kind, count in zip(
@@ -123,11 +127,14 @@ class McapWriter:
         }
 
 
-def _types() -> Any:
+@functools.cache
+def _types(kind: str) -> Typestore:
+    if kind in CONTROL_TYPES:
+        return installed_types(kind)
     return get_typestore(Stores.ROS2_HUMBLE)
 
 
 @functools.cache
 def _definition(kind: str) -> str:
-    text, _ = _types().generate_msgdef(kind, ros_version=2)
+    text, _ = _types(kind).generate_msgdef(kind, ros_version=2)
     return str(text)

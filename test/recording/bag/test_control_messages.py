@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
@@ -14,7 +16,9 @@ from sysid_ros.recording.bag.control_messages import (
     control_types,
 )
 from sysid_ros.recording.bag.joint_state_cdr import JOINT_STATE
-from sysid_ros.recording.description import RecordingSettings
+from sysid_ros.recording.bag.mcap_writer import _definition, _types
+from sysid_ros.recording.bag.recorder import BagRecorder
+from sysid_ros.recording.description import CommandSettings, RecordingSettings
 from sysid_ros.recording.guess.bag_topics import bag_topics
 from sysid_ros.recording.load import load_recording
 
@@ -169,6 +173,74 @@ def test_init_finds_the_states_of_a_controller(tmp_path):
     path = write(tmp_path / 'bag', messages, states(messages))
     found = bag_topics(path, JOINTS, 1e8)
     assert found.command_topic == '/controller_state' and not found.questions
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A ``control_msgs`` with definitions as a distribution installs them."""
+    package, share = tmp_path / 'lib' / 'control_msgs', tmp_path / 'share/control_msgs/msg'
+    for folder in (package, share):
+        folder.mkdir(parents=True)
+    (package / '__init__.py').touch()
+    values, inner = VALUES.split('=' * 80 + '\nMSG: control_msgs/InterfaceValue\n')
+    for name, text in (('JointTrajectoryControllerState', DEFINITIONS['reference']),
+                       ('DynamicJointState', values), ('InterfaceValue', inner)):
+        (share / f'{name}.msg').write_text(text)
+    monkeypatch.syspath_prepend(package.parent)
+    monkeypatch.delitem(sys.modules, 'control_msgs', raising=False)
+    _definition.cache_clear()
+    _types.cache_clear()
+    yield share
+    _definition.cache_clear()
+    _types.cache_clear()
+
+
+@pytest.mark.parametrize('salvage', [False, True])
+def test_what_comes_in_is_recorded_with_the_definitions_of_the_distribution(
+    tmp_path, installed, salvage
+):
+    messages, joints = Messages(CONTROLLER_STATE, DEFINITIONS['reference']), Messages(
+        INTERFACE_VALUES, VALUES)
+    bag, joint_states = tmp_path / 'bag', get_typestore(Stores.ROS2_HUMBLE)
+    recorder = BagRecorder(bag, ['/joint_states', '/state', '/values'], [
+        JOINT_STATE, CONTROLLER_STATE, INTERFACE_VALUES])
+    for t in np.arange(0.0, SECONDS, 1.0 / RATE):
+        now = [round(1e9 * (100.0 + t))]
+        position = joint_states.types[JOINT_STATE](
+            header=messages.header(100.0 + t), name=list(JOINTS), position=motion(t)[0],
+            velocity=np.empty(0), effort=np.empty(0))
+        recorder.add(0, [bytes(joint_states.serialize_cdr(position, JOINT_STATE))], now)
+        for topic, kind, content in (
+            (1, messages, messages.state(100.0 + t, motion(t))),
+            (2, joints, joints.values(100.0 + t, position=[t, -t]))):
+            recorder.add(topic, [bytes(kind.store.serialize_cdr(content, kind.kind))], now)
+    recorder.finish()
+    assert recorder.wait(20.0) and not recorder.error
+    if salvage:
+        (file,) = bag.glob('*.mcap')
+        file.write_bytes(file.read_bytes()[:-3000])
+        (bag / 'metadata.yaml').unlink()
+    settings = RecordingSettings(
+        format='rosbag', file='bag', joints=list(JOINTS), salvage=salvage,
+        command={'topic': '/values'})
+    for topic, expected in (('/state', lambda t: motion(t)[0][:, 1]), ('/values', np.negative)):
+        recording = load_recording(settings.model_copy(update={
+            'command': CommandSettings(topic=topic)}), tmp_path)
+        (channel,) = recording.channels_of('command')
+        assert len(channel.t) > 0.5 * RATE * SECONDS
+        np.testing.assert_allclose(channel.column('elbow'), expected(channel.t), atol=1e-4)
+
+
+def test_a_distribution_without_the_messages_is_told_apart(tmp_path, installed):
+    (installed / 'DynamicJointState.msg').unlink()
+    with pytest.raises(RecordingError, match='does not have this type'):
+        BagRecorder(tmp_path / 'bag', ['/values'], [INTERFACE_VALUES])
+    for file in installed.iterdir():
+        file.unlink()
+    installed.rmdir()
+    with pytest.raises(RecordingError, match='Install control_msgs'):
+        BagRecorder(tmp_path / 'bag', ['/state'], [CONTROLLER_STATE])
+    assert not (tmp_path / 'bag' / 'bag.mcap').exists()
 
 
 def test_without_a_definition_it_says_how_to_record():
