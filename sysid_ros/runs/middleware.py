@@ -8,12 +8,15 @@ because what it watches died. Nodes are found in half the time without it, too.
 from __future__ import annotations
 
 import os
+from importlib import metadata
 from pathlib import Path
 
 _RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
-# How Fast DDS carries messages, and files that may say it, too: version 2 looks for the second.
+# How Fast DDS carries messages, and files that may say it, too: the second is that of Jazzy.
 _TRANSPORTS = 'FASTDDS_BUILTIN_TRANSPORTS'
 _PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
+# Of rclpy, from which on the first is looked for, and the second warned of.
+_KILTED = 9
 _LOOPBACK = str(Path(__file__).with_name('loopback.xml'))
 
 
@@ -29,7 +32,7 @@ def loopback_variables() -> dict[str, str]:
         or os.environ.get('ROS_STATIC_PEERS')
     ):
         return {_RANGE: 'LOCALHOST'}
-    return {_RANGE: 'SUBNET', **dict.fromkeys(_PROFILES, _LOOPBACK)}
+    return {_RANGE: 'SUBNET', _PROFILES[_rclpy() < _KILTED]: _LOOPBACK}
 
 
 def talk_by_udp() -> None:
@@ -38,6 +41,14 @@ def talk_by_udp() -> None:
         os.environ |= loopback_variables()
     elif not _has_profiles():
         os.environ.setdefault(_TRANSPORTS, 'UDPv4')
+
+
+def _rclpy() -> int:
+    """Number of the version of rclpy; that of Kilted where nothing says it."""
+    try:
+        return int(metadata.version('rclpy').split('.')[0])
+    except metadata.PackageNotFoundError:
+        return _KILTED
 
 
 def _has_profiles() -> bool:
