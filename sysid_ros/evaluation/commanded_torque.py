@@ -6,6 +6,20 @@ from dataclasses import replace
 
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.evaluation.study import Study
+from sysid_ros.mechanics.actuators.actuators import actuated
+from sysid_ros.mechanics.torque_model import TorqueModel
+
+
+def torque_name(model: TorqueModel, joint: str) -> str:
+    """What the torques of a joint are called: no sensor measures what a drive makes of commands.
+
+    Args:
+        model: The torque model.
+        joint: The joint.
+    """
+    drives = actuated(model)
+    by_commands = drives is not None and joint in drives.actuators.names
+    return 'made by the commands' if by_commands else 'measured'
 
 
 def with_commanded_torques(study: Study, estimate: Estimate) -> Study:

@@ -136,7 +136,7 @@ def _class_of(kind: str) -> type | None:
         messages = importlib.import_module('control_msgs.msg')
     except ImportError:
         return None
-    return cast(type, getattr(messages, kind.rsplit('/', maxsplit=1)[1]))
+    return cast('type | None', getattr(messages, kind.rsplit('/', maxsplit=1)[1], None))
 
 
 def command_feeds(

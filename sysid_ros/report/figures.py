@@ -6,7 +6,7 @@ import numpy as np
 
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.mechanics.actuators.actuators import actuated
+from sysid_ros.evaluation.commanded_torque import torque_name
 from sysid_ros.report.headline import percent
 from sysid_ros.report.joint_strips import (
     CANDIDATE,
@@ -47,12 +47,11 @@ def torque_strips(
     stretches = _stretches(len(time))
     shown = time if stretches is None else np.repeat(time[stretches], 2)
     predictions = (problem.predicted(theta), problem.predicted(problem.parameters.prior))
-    made = 'measured' if actuated(problem.model) is None else 'made by the commands'
-    left_over = f'{made} − identified' + ('' if by_motion else ', ±2 σ')
     strips = []
     for joint, (name, unit) in enumerate(zip(robot.joint_names, units, strict=True)):
         candidate, prior = (prediction[:, joint] for prediction in predictions)
-        measured = problem.torque[:, joint]
+        measured, made = problem.torque[:, joint], torque_name(problem.model, name)
+        left_over = f'{made} − identified' + ('' if by_motion else ', ±2 σ')
         torques, residual = (
             tuple(PlottedLine(
                 shown, _reach(_broken(values, breaks), stretches), colour, width, label)

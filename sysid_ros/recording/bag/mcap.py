@@ -279,7 +279,7 @@ def _messages(
                 channel = Channel.read(stream)
                 stated = schemas.get(channel.schema_id)
                 channels[channel.id] = (channel.topic, '', '') if stated is None else (
-                    channel.topic, stated.name, stated.data.decode())
+                    channel.topic, stated.name, stated.data.decode(errors='replace'))
             elif opcode == Opcode.MESSAGE:
                 message = Message.read(stream, length)
                 topic, kind, definition = channels[message.channel_id]

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from sysid_ros.estimation.problem import RegressionProblem
-from sysid_ros.mechanics.actuators.actuators import actuated
+from sysid_ros.evaluation.commanded_torque import torque_name
 from sysid_ros.report.plots import (
     BEFORE,
     IDENTIFIED,
@@ -30,7 +30,13 @@ _BUCKETS, _ALL_BUCKETS = 1200, 12000
 
 
 class JointTorque(ReportModel):
-    """Torques of one joint in [N·m] or [N]; sigma is the RMS of fitted residuals of torque."""
+    """Torques of one joint in [N·m] or [N].
+
+    Attributes:
+        measured: By a sensor, or by the commands of its drive.
+        measured_name: Which of both.
+        sigma: RMS of fitted residuals of torque.
+    """
 
     joint: str
     unit: str
@@ -39,6 +45,7 @@ class JointTorque(ReportModel):
     identified: Series
     prior: Series
     residual: Series
+    measured_name: str = 'measured'
 
 
 class TorqueRows(ReportModel):
@@ -72,7 +79,8 @@ class TorqueRows(ReportModel):
         for k, (name, kind) in enumerate(zip(robot.joint_names, robot.joint_types, strict=True)):
             measured = np.where(problem.usable[:, k], problem.torque[:, k], np.nan)
             joints.append(JointTorque(
-                joint=name, unit='N' if kind == 'prismatic' else 'N·m', sigma=sigma[k], **{
+                joint=name, unit='N' if kind == 'prismatic' else 'N·m', sigma=sigma[k],
+                measured_name=torque_name(problem.model, name), **{
                     word: series(envelope(values, starts)) for word, values in (
                         ('measured', measured), ('identified', predicted[:, k]),
                         ('prior', before[:, k]), ('residual', measured - predicted[:, k]))}))
@@ -88,8 +96,6 @@ class TorquesSection(Section):
         groups: Torques of some rows.
         identified_name: What the torques are called that stand under ``identified``.
         prior_name: The same of those under ``prior``.
-        measured_name: The same of those under ``measured``: no sensor measures what drives make
-            of commands.
     """
 
     section: Literal['torques'] = 'torques'
@@ -97,20 +103,15 @@ class TorquesSection(Section):
     groups: list[TorqueRows]
     identified_name: str = 'identified'
     prior_name: str = 'before the fit'
-    measured_name: str = 'measured'
 
     @classmethod
     def of(cls, source: ReportSource) -> Self:
         """Torques of a run."""
-        commanded = actuated(source.judged.model) is not None
-        return cls(
-            groups=[
-                TorqueRows.of(
-                    rows, problem, source.values_for(problem), problem.parameters.prior,
-                    source.torque_sigma)
-                for rows, problem in source.rows.items()],
-            identified_name='taken by the motion' if commanded else 'identified',
-            measured_name='made by the commands' if commanded else 'measured')
+        return cls(groups=[
+            TorqueRows.of(
+                rows, problem, source.values_for(problem), problem.parameters.prior,
+                source.torque_sigma)
+            for rows, problem in source.rows.items()])
 
     def figures(self) -> dict[str, Figure]:
         """A figure of every joint: torques above, what is left of them below."""
@@ -121,10 +122,10 @@ class TorquesSection(Section):
     def _figure(self, group: TorqueRows, joint: JointTorque) -> Figure:
         traces = [
             line(group.time, joint.prior, label(self.prior_name), BEFORE, width=1.0),
-            line(group.time, joint.measured, label(self.measured_name), RECORDED, width=1.6),
+            line(group.time, joint.measured, joint.measured_name, RECORDED, width=1.6),
             line(group.time, joint.identified, label(self.identified_name), IDENTIFIED, width=1.1),
             line(group.time, joint.residual,
-                 f'{label(self.measured_name)} − {label(self.identified_name)}', RESIDUAL,
+                 f'{joint.measured_name} − {label(self.identified_name)}', RESIDUAL,
                  width=0.9, yaxis='y2'),
         ]
         sigma = joint.sigma
