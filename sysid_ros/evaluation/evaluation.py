@@ -80,7 +80,7 @@ class HeldOut:
             still_joints(motions, both.model), both, (start, stop))
 
     def driven_by(self, parameters: ParameterSet) -> HeldOut:
-        """The same with rows of the torques that commands make by parameters of a fit."""
+        """Held-out data whose rows have torques that commands make by parameters of a fit."""
         if self.measured is None or not self.measured.commanded:
             return self
         return replace(self, problem=self.measured.driven_by(parameters).problem(*self.part))

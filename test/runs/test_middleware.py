@@ -18,26 +18,26 @@ ASKED = (
 
 
 @pytest.fixture
-def told(monkeypatch):
+def variables_for(monkeypatch):
     """Sets variables and nothing else; gives what there is afterwards."""
-    def tell(**given):
+    def set_and_read(**given):
         for name in ASKED:
             monkeypatch.setenv(name, given.get(name, ''))
             if name not in given:
                 monkeypatch.delenv(name)
         talk_by_udp()
         return {name: os.environ[name] for name in ASKED if name in os.environ}
-    return tell
+    return set_and_read
 
 
-def test_nodes_talk_by_udp_unless_told_otherwise(told):
-    assert told() == {'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4'}
+def test_nodes_talk_by_udp_unless_told_otherwise(variables_for):
+    assert variables_for() == {'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4'}
     for given in ({'FASTDDS_BUILTIN_TRANSPORTS': 'SHM'}, {ASKED[-1]: 'own.xml'}):
-        assert told(**given) == given
+        assert variables_for(**given) == given
 
 
-def test_nodes_of_one_computer_use_its_loopback_interface_alone(told):
-    found = told(**LOCAL)
+def test_nodes_of_one_computer_use_its_loopback_interface_alone(variables_for):
+    found = variables_for(**LOCAL)
     assert found['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'SUBNET'
     (file,) = (Path(found[name]) for name in ASKED[-2:] if name in found)
     assert '<address>127.0.0.1</address>' in file.read_text()
@@ -49,7 +49,7 @@ def test_nodes_of_one_computer_use_its_loopback_interface_alone(told):
 @pytest.mark.parametrize(('version', 'variable'), [
     ('7.1.5', ASKED[-1]), ('9.1.2', ASKED[-2]), (None, ASKED[-2])])
 def test_the_file_is_where_fast_dds_of_the_distribution_looks_for_it(
-    told, monkeypatch, version, variable
+    variables_for, monkeypatch, version, variable
 ):
     def installed(name):
         if version is None:
@@ -57,12 +57,12 @@ def test_the_file_is_where_fast_dds_of_the_distribution_looks_for_it(
         return version
 
     monkeypatch.setattr(metadata, 'version', installed)
-    assert set(told(**LOCAL)) == {'ROS_AUTOMATIC_DISCOVERY_RANGE', variable}
+    assert set(variables_for(**LOCAL)) == {'ROS_AUTOMATIC_DISCOVERY_RANGE', variable}
 
 
 @pytest.mark.parametrize('given', [
     {'RMW_IMPLEMENTATION': 'rmw_cyclonedds_cpp'}, {'ROS_STATIC_PEERS': '192.0.2.1'},
     {'FASTDDS_DEFAULT_PROFILES_FILE': 'own.xml'}, {'FASTRTPS_DEFAULT_PROFILES_FILE': 'own.xml'}])
-def test_ros_keeps_to_this_computer_what_a_user_has_chosen(told, given):
-    assert told(**LOCAL, **given) == LOCAL | given
+def test_ros_keeps_to_this_computer_what_a_user_has_chosen(variables_for, given):
+    assert variables_for(**LOCAL, **given) == LOCAL | given
     assert loopback_variables() == LOCAL
