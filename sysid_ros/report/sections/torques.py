@@ -122,10 +122,10 @@ class TorquesSection(Section):
     def _figure(self, group: TorqueRows, joint: JointTorque) -> Figure:
         traces = [
             line(group.time, joint.prior, label(self.prior_name), BEFORE, width=1.0),
-            line(group.time, joint.measured, joint.measured_name, RECORDED, width=1.6),
+            line(group.time, joint.measured, label(joint.measured_name), RECORDED, width=1.6),
             line(group.time, joint.identified, label(self.identified_name), IDENTIFIED, width=1.1),
             line(group.time, joint.residual,
-                 f'{joint.measured_name} − {label(self.identified_name)}', RESIDUAL,
+                 f'{label(joint.measured_name)} − {label(self.identified_name)}', RESIDUAL,
                  width=0.9, yaxis='y2'),
         ]
         sigma = joint.sigma
