@@ -154,11 +154,9 @@ clean:
 $(READY): $(RECIPES) $(INTERFACES) | check-machine
 	rm -f $@
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --requirement constraints.txt
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt \
-	  --no-build-isolation --editable '.[demo,studio,test,lint]'
-# On all cores, as pip does not. Some packages hold files that are no Python of today.
-	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+	$(BIN)/python -m pip install --quiet --requirement constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
+	  --editable '.[demo,studio,test,lint]'
 	touch $@
 
 # Apart from the above: tests compile what they need, and wait for nothing else.
