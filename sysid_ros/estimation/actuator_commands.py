@@ -119,9 +119,7 @@ def with_actuator_torques(recording: Recording, model: TorqueModel) -> Recording
         return recording
     commands = held_commands(drives, recording)
     _require_driven(drives, recording)
-    channels = [
-        left for channel in recording.channels
-        if (left := _without(channel, drives) if channel.quantity == 'effort' else channel)]
+    channels = _beside_torques(drives, recording)
     warnings: list[str] = []
     for channel in recording.channels_of('position'):
         if any(name in drives.actuators.names for name in channel.names):
@@ -147,9 +145,7 @@ def with_torques_by(recording: Recording, model: TorqueModel, values: np.ndarray
     if drives is None:
         return recording
     commands = held_commands(drives, recording)
-    channels = [
-        left for channel in recording.channels
-        if (left := _without(channel, drives) if channel.quantity == 'effort' else channel)]
+    channels = _beside_torques(drives, recording)
     channels += [
         _torques(drives, channel, commands, values)[0]
         for channel in recording.channels_of('position')
@@ -171,6 +167,13 @@ def _require_driven(drives: ActuatedModel, recording: Recording) -> None:
             found=f'actuators of {", ".join(drives.actuators.names)}',
             fix=f'Add {missing[0]}: {{kind: {each.kind.name}, …}}; or, where nothing drives it, '
             f'recording: {{unpowered: [{", ".join(missing)}]}}')
+
+
+def _beside_torques(drives: ActuatedModel, recording: Recording) -> list[Channel]:
+    """Channels of a recording without the efforts of joints whose torque commands make."""
+    return [
+        left for channel in recording.channels
+        if (left := _without(channel, drives) if channel.quantity == 'effort' else channel)]
 
 
 def _without(channel: Channel, drives: ActuatedModel) -> Channel | None:
