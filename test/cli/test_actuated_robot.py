@@ -79,6 +79,7 @@ def test_drives_are_found_from_commands_and_encoders(run):
 def test_torques_of_the_report_are_those_that_commands_make_by_what_was_found(run):
     report = json.loads((run / 'report.json').read_text())
     torques = next(each for each in report['sections'] if each['section'] == 'torques')
+    assert 'the grey band is' not in (run / 'report.html').read_text()
     held_out = torques['groups'][0]
     for joint in held_out['joints']:
         made, left = (
