@@ -48,7 +48,7 @@ def add_answers(
         options: Placeholder of the value, and what it is, by the name of the option.
     """
     for option, (metavar, text) in options.items():
-        parser.add_argument(f'--{option}', metavar=metavar, help=text)
+        parser.add_argument(f'--{option}', metavar=metavar, help=text.replace('%', '%%'))
 
 
 def given(

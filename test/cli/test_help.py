@@ -32,10 +32,13 @@ def test_the_help_names_every_verb_and_loads_no_library():
     assert named(done.stdout) >= set(VERBS)
 
 
-def test_the_help_of_a_verb_has_its_arguments(capsys):
-    with pytest.raises(SystemExit):
-        main(['check', '--help'])
-    assert '--settings' in capsys.readouterr().out
+@pytest.mark.parametrize('verb', VERBS)
+def test_the_help_of_a_verb_has_its_arguments(verb, capsys):
+    with pytest.raises(SystemExit) as end:
+        main([*verb.split(), '--help'])
+    assert end.value.code == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f'usage: sysid {verb}') and '--help' in said
 
 
 def test_an_option_before_the_verb_is_refused_by_its_name(capsys):
