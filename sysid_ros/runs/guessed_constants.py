@@ -17,6 +17,9 @@ from sysid_ros.runs.settings_guess import SettingsGuess
 
 # Constants that people may begin with, 1 where they are not here.
 _USUAL = {'kp': 20, 'supply_voltage': 12}
+# Damping from which its search begins, by the stiffness, in [s]: drives of hobby servos and of legs
+# have 0.02 to 0.07 s.
+_DAMPING = 0.04
 
 #: Values of the constants of a joint's drive, by name.
 Constants = dict[str, float]
@@ -46,7 +49,21 @@ def guessed_constants(
             or (constant.name == 'supply_voltage' and is_duty_cycle(guess)))]
     if open_ones:
         _ask_for(guess, kind, open_ones)
-    return given, _free_constants(guess, kind)
+    sought = _free_constants(guess, kind)
+    if 'kd' in sought:
+        given = _with_damping(guess, given)
+    return given, sought
+
+
+def _with_damping(
+    guess: SettingsGuess, given: Mapping[str, Constants]
+) -> dict[str, Constants]:
+    """Constants with a first guess of a damping that is sought and of which nothing was said."""
+    if any('kp' in own and 'kd' not in own for own in given.values()):
+        guess.note(Finding(
+            'kd', f'{_DAMPING:g} s of kp where it was not said', 'a first guess: it is sought'))
+    return {joint: {'kd': float(f'{_DAMPING * own["kp"]:.3g}')} | own if 'kp' in own else own
+            for joint, own in given.items()}
 
 
 def _as_said(

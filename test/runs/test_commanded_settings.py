@@ -223,6 +223,18 @@ def test_a_constant_that_a_drive_has_not_is_refused(arm, recorded, robot, tmp_pa
         initial_settings(robot, file, tmp_path, {'constants': 'kp=20', 'sought': 'ki'})
 
 
+def test_a_damping_that_is_sought_has_a_first_guess(arm, recorded, robot, tmp_path):
+    file = table(tmp_path, recorded, arm, recorded[3])
+    first, *others = arm.joint_names
+    settings, setup = guessed(
+        robot, file, constants=f'kp=250; {first}: kd=3', sought='kp,kd')
+    drives = actuators_of(setup)
+    assert drives[first].values == (250.0, 3.0)
+    assert {drives[joint].values for joint in others} == {(250.0, 10.0)}
+    assert {drive.free for drive in drives.values()} == {('kp', 'kd')}
+    assert '0.04 s of kp where it was not said' in settings.text()
+
+
 def test_constants_may_differ_from_joint_to_joint(arm, recorded, robot, tmp_path):
     file = table(tmp_path, recorded, arm, recorded[3])
     first, *others = arm.joint_names
