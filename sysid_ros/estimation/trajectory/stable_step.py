@@ -39,13 +39,14 @@ _LEAST = 1.0 / 6.0
 _AWAY = 10.0
 # Poses of every segment that are looked at.
 _POSES = 20
-#: More steps are not taken: they cost more than they tell, and friction this steep is known as dry
-#: friction only.
+#: More steps are not taken from node to node: they cost more than they tell, and friction this
+#: steep is known as dry friction only. Nodes further apart than _APART in [s] have more by as much.
 MOST = 8
 #: The same near reversals, which are few.
 MOST_NEAR = 160
 #: Under actuators, whose smoothing is chosen: it would ask for ever more.
 MOST_NEAR_ACTUATED = 40
+_APART = 0.005
 # Length in [s] and number of pieces that are simulated with twice as many steps, and how far these
 # may differ, in root mean square over the noise of encoders.
 _PIECE, _PIECES, _NOISE = 0.3, 12, 0.2
@@ -57,7 +58,7 @@ class StableSteps(NamedTuple):
     Attributes:
         needed: Fewest steps, one or more.
         joint: The joint that moves most in the fastest mode; empty where one step is enough.
-        taken: Steps that are taken, at most :data:`MOST`.
+        taken: Steps that are taken.
         near_reversals: How many shorter steps each is cut into at most near reversals.
     """
 
@@ -100,30 +101,33 @@ def stable_steps(problem: TrajectoryProblem) -> StableSteps:
         for segment, (q, _) in zip(problem.segments, states, strict=True)]
     needed, fastest = _steps(problem, poses, 0.0, _STABLE)
     whole, speed = int(np.ceil(needed)), _AWAY * largest_smoothing(problem.model)
+    longer = max(max(segment.step for segment in problem.segments) / _APART, 1.0)
+    most, most_near = int(MOST * longer), int(MOST_NEAR * longer)
     compiled = Simulator(problem.model, problem.free).is_compiled
     least = _LEAST * needed if speed > 0.0 else needed
     if problem.actuated is None and compiled:
-        taken = min(max(_accurate_steps(problem, states), int(np.ceil(least))), MOST)
+        taken = min(max(_accurate_steps(problem, states, most), int(np.ceil(least))), most)
         # Steps that are stable at reversals, too, stay even: cut ones cost a fit more iterations.
         steep = speed > 0.0 and whole > taken
-        return StableSteps(whole, fastest, taken, MOST_NEAR // taken if steep else 1)
+        return StableSteps(whole, fastest, taken, most_near // taken if steep else 1)
     if problem.actuated is None or speed == 0.0:
-        return StableSteps(whole, fastest, min(whole, MOST))
+        return StableSteps(whole, fastest, min(whole, most))
     even, _ = _steps(problem, poses, speed, _ACCURATE)
-    taken = min(int(np.ceil(max(even, least))), MOST)
-    most = MOST_NEAR_ACTUATED // taken
+    taken = min(int(np.ceil(max(even, least))), most)
+    near = int(MOST_NEAR_ACTUATED * longer) // taken
     # What is compiled is cut as finely as each reversal needs, all else everywhere.
-    return StableSteps(whole, fastest, taken, most if compiled else min(-(-whole // taken), most))
+    return StableSteps(whole, fastest, taken, near if compiled else min(-(-whole // taken), near))
 
 
 def _accurate_steps(
-    problem: TrajectoryProblem, states: Sequence[tuple[np.ndarray, np.ndarray]]
+    problem: TrajectoryProblem, states: Sequence[tuple[np.ndarray, np.ndarray]], most: int
 ) -> int:
-    """Fewest even steps by which short pieces move as by twice as many, at most :data:`MOST`.
+    """Fewest even steps by which short pieces move as by twice as many.
 
     Args:
         problem: The problem.
         states: Measured positions and velocities at the nodes of every segment.
+        most: About how many there may be.
     """
     pieces = cut(problem.segments, _PIECE)
     chosen = [pieces[k] for k in np.unique(
@@ -134,12 +138,13 @@ def _accurate_steps(
     values, unit = problem.parameters.values, position_unit(problem)
 
     def positions(count: int) -> np.ndarray:
-        simulator = Simulator(problem.model, problem.free[:0], False, count, MOST_NEAR // count)
+        simulator = Simulator(
+            problem.model, problem.free[:0], False, count, MOST_NEAR // MOST * most // count)
         motions = simulator.run(values[:len(problem.model.parameters)], trajectories)
         return np.concatenate([motion.states[:, 0] for motion in motions]) / unit
 
     count, coarse = 1, positions(1)
-    while count < MOST:
+    while count < most:
         fine = positions(2 * count)
         # Motion that runs away whatever the step tells nothing of steps.
         error = np.nan_to_num(fine - coarse, nan=np.inf)[np.isfinite(fine)]

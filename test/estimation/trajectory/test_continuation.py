@@ -177,15 +177,29 @@ def test_even_steps_are_as_many_as_fast_motion_needs():
     assert stable_steps(slow).taken == 1
 
 
+def test_nodes_that_are_further_apart_have_more_steps_between_them():
+    problem, _, _ = driven(nodes=201)
+    problem = replace(problem, model=made.model_of(made.PENDULUM, smoothing=1e-6))
+    coarse = replace(problem, segments=tuple(
+        Segment(part.t[::4], part.torque[::4], tuple(
+            replace(observation, t=observation.t[::4], values=observation.values[::4])
+            for observation in part.observations)) for part in problem.segments))
+    near, far = stable_steps(problem), stable_steps(coarse)
+    # Steps near reversals are as short in seconds.
+    assert far.needed == pytest.approx(4 * near.needed, rel=0.1)
+    assert far.taken * far.near_reversals == pytest.approx(
+        4 * near.taken * near.near_reversals, rel=0.1)
+
+
 def test_friction_that_asks_for_more_steps_than_are_taken_is_said_with_the_joint_and_the_line():
     problem, truth, _ = driven(nodes=201)
     friction = truth[problem.parameters.index('swing.coulomb_friction')]
     about = truth[problem.parameters.index('rod.inertia_yy')]
     # So steep that even what is taken near reversals is not stable.
-    steep = made.model_of(made.PENDULUM, smoothing=friction / about * STEP / (30.0 * MOST * 1.4))
+    steep = made.model_of(made.PENDULUM, smoothing=friction / about * STEP / (60.0 * MOST * 1.4))
     estimate = ShootingEstimator(horizon=0.5).fit(
         TrajectoryProblem(steep, steep.parameters, problem.segments))
     note, = (note for note in estimate.notes if 'steps of integration' in note)
     needed = int(re.search(r'substeps: (\d+)', note)[1])
-    assert 'friction of swing' in note and 10 * MOST < needed < 100 * MOST
+    assert 'friction of swing' in note and 20 * MOST < needed < 200 * MOST
     assert 'fit: {shooting: {substeps: ' in note and 'coulomb_smoothing' in note
