@@ -45,6 +45,8 @@ DRY_FRICTION = 'dry_friction'
 _PART = 2.0
 # Factor of safety of what is extrapolated.
 _SAFETY = 2.0
+# Dry friction changes by at most this part of it, or nothing can be extrapolated.
+_EXTRAPOLATES = 0.5
 
 
 class FrictionLawError(NamedTuple):
@@ -109,13 +111,19 @@ def with_dry_friction(
         error: What it owes to the smoothing.
 
     Returns:
-        The same estimate where torques were measured, or links are sought: what moves with them
-        is no real body.
+        The same estimate where torques were measured, where links are sought, since what moves with
+        them is no real body, and where dry friction would be another.
     """
     if error is None or problem.actuated is None or problem.frees_bodies:
         return estimate
     names, bounds = problem.parameters.names, problem.parameters
     determined = problem.free[determined_parameters(problem, found.information).mask]
+    sizes = np.array([
+        abs(found.values[k]) if names[k].endswith('.coulomb_friction') else np.inf
+        for k in determined])
+    if np.any(np.abs(error.dry) > _EXTRAPOLATES * sizes):
+        # A first order that changes so much says nothing of what comes after it.
+        return estimate
     values = np.clip(
         found.values[determined] + error.dry, bounds.lower[determined], bounds.upper[determined])
     dry = {names[k]: float(value) for k, value in zip(determined, values, strict=True)}

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sysid_ros.estimation.trajectory.assessment import base_covariance, determined_parameters
-from sysid_ros.estimation.trajectory.friction_law_error import DRY_FRICTION
+from sysid_ros.estimation.trajectory.friction_law_error import (
+    DRY_FRICTION,
+    FrictionLawError,
+    with_dry_friction,
+)
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
 from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
@@ -82,3 +88,16 @@ def test_intervals_of_frictions_hold_what_residuals_alone_do_not_show(problem):
     assert (np.abs(dry - list(TRUTH.values()))[:2] < 0.6 * error[:2]).all()
     # Intervals are no wider than ten times the error that they are to hold.
     assert (counted[:2] < 10.0 * error[:2]).all()
+
+
+@pytest.mark.parametrize(('part', 'extrapolated'), [(0.3, True), (-0.7, False), (1e8, False)])
+def test_dry_friction_that_would_be_another_is_not_extrapolated(problem, part, extrapolated):
+    estimate, solution = ShootingEstimator().fitted(problem)
+    own = [problem.parameters.names[k] for k in problem.free]
+    change = np.zeros(len(own))
+    change[own.index('hinge.coulomb_friction')] = part * estimate.parameters[
+        'hinge.coulomb_friction']
+    plain = replace(estimate, provenance={})
+    said = with_dry_friction(
+        plain, problem, solution, FrictionLawError(change, np.zeros((len(own), len(own)))))
+    assert (DRY_FRICTION in said.provenance) == extrapolated
