@@ -107,11 +107,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return f'Did you mean {nearest!r}' if nearest is not None else None
 
 
-def listed(names: Iterable[str], most: int = 12) -> str:
+def listed(names: Iterable[str], most: int = 12, separator: str = ', ') -> str:
     """Names for a message, separated by commas; of more than ``most`` only their number."""
     names = tuple(names)
     more = f' and {len(names) - most} more' if len(names) > most else ''
-    return ', '.join(names[:most]) + more
+    return separator.join(names[:most]) + more
 
 
 def nearest_file(path: Path) -> str | None:

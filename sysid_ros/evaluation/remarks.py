@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sysid_ros.errors import listed
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.payload.weighing import Weighing
 from sysid_ros.evaluation.cross_validation import CrossValidation
@@ -28,6 +29,8 @@ _JOINT_WORSE = 1.1
 # Parameters that scatter this much more than their σ have σ that are too small.
 _SCATTER = 2.0
 _SHOWN = 3
+# What stands between parameters that data do not tell apart, and how many of them are named.
+_WITH, _NAMED = ' with ', 4
 _BEYOND_DATA = (
     'No recording shows a scale near 1 or a bias that all its efforts have, nor a clock that is a '
     'few per cent off: masses are as right as the torque sensors. Pick up a load of known mass to '
@@ -98,7 +101,8 @@ def _undetermined(estimate: Estimate) -> Iterator[str]:
     if estimate.identifiability is not None:
         yield from estimate.identifiability.sentences
     elif estimate.unidentified:
-        words = f'Not determined by this data: {"; ".join(estimate.unidentified)}.'
+        groups = [listed(group.split(_WITH), _NAMED, _WITH) for group in estimate.unidentified]
+        words = f'Not determined by this data: {listed(groups, separator="; ")}.'
         # More of a motion that nothing drives would tell no more.
         if not _without_torque(estimate):
             words += ' A motion that moves the joints they act on would help.'

@@ -99,7 +99,8 @@ def remarks_text(verdict: Verdict, joint_names: Sequence[str]) -> str:
         joints = [name for text in alike for name in joint_names
                   if re.search(rf'(?<!\w){re.escape(name)}(?!\w)', text)]
         others = ', '.join(dict.fromkeys(joints)) or f'{len(alike)} more'
-        lines.append(f'  - {first}' + (f' The same of {others}.' if alike else ''))
+        end = '' if first.endswith(('.', '?', '!')) else '.'
+        lines.append(f'  - {first}' + (f'{end} The same of {others}.' if alike else ''))
     return '\n'.join(['Remarks', *lines]) if lines else ''
 
 

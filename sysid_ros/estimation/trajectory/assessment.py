@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sysid_ros.errors import listed
 from sysid_ros.estimation.estimate import Estimate, Knowledge, ResidualStatistics
 from sysid_ros.estimation.trajectory.actuator_limits import with_silent_limits_as_given
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -28,6 +29,8 @@ _HELD_FIRST = ('mass', 'inertia', 'first_moment')
 _PROPORTIONAL = 1e-2
 # So many of them, at least, are torques that a common factor changes.
 _FEWEST_ALIKE = 3
+# Names of parameters that are told together, at most: more show in the estimate.
+_NAMED = 4
 # Part of a base parameter below which another parameter's share is rounding.
 _SHARE = 1e-4
 
@@ -228,10 +231,16 @@ def _words(
         words.append(common_factor_in_words(scale, scale[0]))
         groups = [group for group in groups if group[0] != scale[0]]
     words += [
-        f'{group[0]} was held, since this motion tells only how {", ".join(["it", *group[1:-1]])} '
-        f'and {group[-1]} are related. Measure a torque, or trust one of them.'
-        for group in groups if len(group) > 1]
+        f'{group[0]} was held, since this motion tells only how {_together(group[1:])} are '
+        'related. Measure a torque, or trust one of them.' for group in groups if len(group) > 1]
     return tuple(words)
+
+
+def _together(names: Sequence[str]) -> str:
+    """A parameter and those it is told together with, the first of many."""
+    if len(names) > _NAMED:
+        return f'it, {listed(names, _NAMED)}'
+    return f'{", ".join(["it", *names[:-1]])} and {names[-1]}'
 
 
 def common_factor_in_words(names: Sequence[str], held: str) -> str:
