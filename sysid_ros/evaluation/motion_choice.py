@@ -28,7 +28,7 @@ import numpy as np
 
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.trajectory.friction_smoothing import largest_smoothing
-from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
+from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.evaluation.simulated_stretch import (
     Change,
     SimulatedStretch,
@@ -47,6 +47,8 @@ _LAWS = ('stribeck_friction', 'power_friction', 'load_friction')
 
 # Part of the squared residuals that what is added has to explain, and to promise to be tried.
 _ENOUGH, _PROMISING = 0.5, 0.2
+# Accuracy of searches: models differ by more of the squared residuals.
+_ROUGHLY = 1e-4
 # Residuals that are so many times the noise leave something to explain by what promises nothing.
 _MISFIT = 1.5
 
@@ -82,7 +84,7 @@ class Open(NamedTuple):
 
 
 def choose_by_motion(
-    measured: Measurements, stop: float, estimator: TrajectoryLeastSquares, choosable: Open,
+    measured: Measurements, stop: float, estimator: ShootingEstimator, choosable: Open,
 ) -> MotionChoice | None:
     """Choose dry friction, whether links are sought, and a filter of commands, by simulated motion.
 
@@ -103,7 +105,8 @@ def choose_by_motion(
     if measured.setup.settings.robot is None or not (
             jumping or choosable.links or choosable.filters):
         return None
-    stretch = SimulatedStretch.fitted(measured, stop, estimator)
+    rough = replace(estimator, tolerance=max(estimator.tolerance, _ROUGHLY))
+    stretch = SimulatedStretch.fitted(measured, stop, rough)
     if stretch is None:
         return None
     choosable = choosable._replace(

@@ -110,7 +110,8 @@ class SimulatedStretch:
             change: Changes the model.
 
         Returns:
-            None where friction is too sharp to be simulated, or the fit does not converge.
+            None where friction is too sharp to be simulated, or the motion cannot be. A search
+            that ended early stands: the best fit explains as much or more.
         """
         measured, problem = self._changed(change)
         steps = stable_steps(problem)
@@ -123,8 +124,7 @@ class SimulatedStretch:
                 found = self.estimator.continued(problem.with_values(found.values), found)
         except EstimationError:
             return None
-        return replace(
-            self, measured=measured, problem=problem, found=found) if found.status.ok else None
+        return replace(self, measured=measured, problem=problem, found=found)
 
     def fitted_anew(self, change: Change) -> SimulatedStretch | None:
         """The same stretch with another model, fitted from its first guess; None as of both others.
