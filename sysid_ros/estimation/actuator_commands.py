@@ -320,7 +320,7 @@ def gain_warnings(rows: RegressionProblem) -> tuple[str, ...]:
         if _DEGREES / _ABOUT < slope < _DEGREES * _ABOUT or (
                 factor > _CLEARLY * deviation and 1.0 / _ABOUT < factor * _DEGREES < _ABOUT):
             small.append(name)
-        elif factor > max(_TOO_LARGE, _CLEARLY * deviation):
+        elif factor > max(_TOO_LARGE, _CLEARLY * deviation) and 'kp' not in each.free:
             large[name] = factor
     return (*_too_small(small), *_too_large(large), *_of_another_size(open_loop))
 

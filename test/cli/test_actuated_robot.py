@@ -19,8 +19,10 @@ from sysid_ros.estimation.actuator_commands import gain_warnings
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.online.online import OnlineIdentification, OnlineSettings
 from sysid_ros.estimation.trajectory.friction_law_error import DRY_FRICTION
+from sysid_ros.estimation.trajectory.gain_start import gain_start
 from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.evaluation.study import Study
 from sysid_ros.runs.commit import FinishedFit, NotCommittableError, prepare
@@ -212,6 +214,47 @@ def test_a_stiffness_that_is_sought_is_found_by_the_weight_of_the_links(folder):
     estimate = Estimate.load(folder / 'sought' / 'estimate.json')
     for joint, kp in zip(arm.JOINTS, arm.KP, strict=True):
         assert estimate.parameters[f'{joint}.kp'] == pytest.approx(kp, rel=0.05)
+
+
+#: Gains of which one is far too small, the other far too large, as one guess for all drives is.
+FAR = {'shoulder': 0.05, 'elbow': 20.0}
+
+
+def far_off(folder):
+    """Settings of the first recording, by their file, with gains that are sought and far off."""
+    sought = {
+        name: {'kind': 'position_servo', 'kp': FAR[name] * servo['kp'],
+               'kd': 0.04 * FAR[name] * servo['kp'], 'sought': ['kp', 'kd']}
+        for name, servo in SERVOS.items()}
+    (folder / 'far.yaml').write_text(yaml.safe_dump(settings('first.csv', actuators=sought)))
+    return folder / 'far.yaml'
+
+
+def test_gains_that_are_sought_begin_at_what_the_links_take(folder):
+    problem = Measurements.read(FitSetup.load(far_off(folder)), ()).trajectory_problem()
+    parameters = problem.parameters.with_values(gain_start(problem))
+    for joint, kp in zip(arm.JOINTS, arm.KP, strict=True):
+        assert parameters[f'{joint}.kp'] == pytest.approx(kp, rel=0.3)
+        assert parameters[f'{joint}.kd'] == pytest.approx(0.04 * parameters[f'{joint}.kp'])
+    assert gain_start(problem.with_values(parameters.values)) is None
+    told = Measurements.read(FitSetup.load(folder / 'first.yaml'), ()).trajectory_problem()
+    assert gain_start(told) is None
+
+
+def test_gains_that_are_far_off_are_found_and_not_complained_of(folder):
+    study = Study.load(FitSetup.load(far_off(folder)), holdout=0.3, estimator='shooting')
+    evaluation = study.fit('shooting')
+    estimate = evaluation.estimate
+    assert evaluation.held_out.candidate.relative_error < 0.02
+    for k, (joint, kp) in enumerate(zip(arm.JOINTS, arm.KP, strict=True)):
+        assert estimate.parameters[f'{joint}.kp'] == pytest.approx(kp, rel=0.1)
+        # Damping of a drive acts as viscous friction does: the drive has both.
+        damping = arm.KD[k] + arm.TRUTH['viscous_friction'][k]
+        assert estimate.parameters[f'{joint}.kd'] == pytest.approx(damping, rel=0.2)
+        assert estimate.parameters[f'{joint}.viscous_friction'] == 0.0
+    said, = [note for note in estimate.notes if 'show as their sum only' in note]
+    assert 'shoulder, elbow' in said
+    assert not any('units of a firmware' in note for note in estimate.notes)
 
 
 def test_a_common_factor_is_said_with_what_would_fix_it(folder, capsys):

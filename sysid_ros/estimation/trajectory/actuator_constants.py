@@ -34,6 +34,31 @@ def free_constants(problem: TrajectoryProblem) -> np.ndarray:
     return np.flatnonzero(np.isin(problem.free, problem.actuated.constants))
 
 
+def with_damping_by_drives(problem: TrajectoryProblem) -> TrajectoryProblem:
+    """The problem with viscous friction held at zero where the damping of the drive is sought.
+
+    Nothing but their sum shows. As a whole it stays within bounds wherever the first guess of the
+    damping was, and grows with all torques by a common factor.
+
+    Args:
+        problem: The problem.
+    """
+    if problem.actuated is None:
+        return problem
+    parameters = problem.parameters
+    free = {name for name, own in zip(parameters.names, parameters.free, strict=True) if own}
+    held = [
+        each.joint for each in problem.actuated.actuators.joints
+        if {f'{each.joint}.{each.kind.damping}', f'{each.joint}.viscous_friction'} <= free]
+    if not held:
+        return problem
+    names = [f'{joint}.viscous_friction' for joint in held]
+    parameters = parameters.with_values(dict.fromkeys(names, 0.0)).fixed(*names)
+    return replace(problem, parameters=parameters, warnings=(*problem.warnings, (
+        'Damping of a drive and viscous friction of its joint show as their sum only: the damping '
+        f'that was found at {", ".join(held)} has both, and viscous friction none of it.')))
+
+
 def fix_weak_constants(
     problem: TrajectoryProblem, found: TrajectorySolution
 ) -> TrajectoryProblem:

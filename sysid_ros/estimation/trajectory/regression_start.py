@@ -7,20 +7,14 @@ description's tens of percent to a few, from where searches over states and para
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from sysid_ros.errors import SysidError
-from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
+from sysid_ros.estimation.trajectory.gain_start import gain_start
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.starts import hidden_joints, initial_states
-
-# Rows of the regression, at most; what is smooth needs no more.
-_ROWS = 4000
-# Part of each segment at its ends that is left out: splines are worst there.
-_ENDS = 0.02
+from sysid_ros.estimation.trajectory.smoothed_rows import smoothed_rows
+from sysid_ros.estimation.trajectory.starts import hidden_joints
 
 
 def regression_start(problem: TrajectoryProblem) -> np.ndarray:
@@ -42,7 +36,10 @@ def regression_start(problem: TrajectoryProblem) -> np.ndarray:
         # Motion that the first guess makes up would only give that guess back.
         return values
     try:
-        rows = _rows(problem)
+        gains = gain_start(problem)
+        if gains is not None:
+            problem, values = problem.with_values(gains), gains
+        rows = smoothed_rows(problem)
         found, status = EntropicLeastSquares().values(rows)
     except (SysidError, np.linalg.LinAlgError):
         # A start is a convenience: what is wrong shows where it matters.
@@ -57,32 +54,3 @@ def regression_start(problem: TrajectoryProblem) -> np.ndarray:
                      values)
     errors = [np.linalg.norm(rows.torque - rows.regressor @ each) for each in (found, values)]
     return found if errors[0] < errors[1] else values
-
-
-def _rows(problem: TrajectoryProblem) -> RegressionProblem:
-    """Rows of torques along the smoothed motion, linear at the shapes as they are.
-
-    Raises:
-        EstimationError: Encoders do not tell the positions of all joints.
-    """
-    total = sum(len(segment.t) for segment in problem.segments)
-    every = max(1, -(-total // _ROWS))
-    motions, torques, ranges, first = [], [], [], 0
-    for segment, (q, v) in zip(problem.segments, initial_states(problem), strict=True):
-        a = np.gradient(v, segment.step, axis=0)
-        left_out = 1 + int(_ENDS * len(q))
-        part = slice(left_out, len(q) - left_out, every)
-        motions.append((q[part], v[part], a[part]))
-        torques.append(problem.torques(segment, q, v)[part])
-        ranges.append((first, first + len(torques[-1])))
-        first += len(torques[-1])
-    values = problem.parameters.values
-    model = problem.model if problem.model.is_linear else problem.model.at(values)
-    motion = (np.concatenate(part) for part in zip(*motions, strict=True))
-    torque = np.concatenate(torques)
-    shapes = [name in model.shapes for name in problem.parameters.names]
-    parameters = problem.parameters
-    return RegressionProblem(
-        model=model, parameters=replace(parameters, free=parameters.free & ~np.array(shapes)),
-        regressor=model.regressor(*motion), torque=torque, usable=np.ones(torque.shape, bool),
-        segments=tuple(ranges), rate=1.0 / (every * problem.segments[0].step))

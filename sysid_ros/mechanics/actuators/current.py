@@ -28,4 +28,5 @@ class CurrentDrive(ActuatorKind):
         Constant('torque_constant', 'N·m/A', 'N/A', 'torque of the motor per current'),
         Constant('gear', '1', '1', 'turns of the motor per turn of the joint', 1.0,
                  positive=False))
+    gains = ('torque_constant',)
     law = staticmethod(current_torque)

@@ -46,4 +46,5 @@ class DcMotor(ActuatorKind):
                  positive=False),
         Constant('supply_voltage', 'V', 'V', 'voltage of a full duty cycle', 1.0))
     law = staticmethod(motor_torque)
+    damping = 'back_emf'
     slows_itself = True

@@ -58,7 +58,9 @@ class ActuatorKind:
         units: SI units that its commands may have, the usual one first.
         constants: Its constants p.
         law: f and its derivatives, from u, q, v and p.
+        damping: Name of the constant that acts as viscous friction does; empty for none.
         feedback: Whether it holds the joint to a position by itself.
+        gains: Names of constants to which, all of them together, its torque is proportional.
         regulates: Whether its command is a position or a velocity that it controls by itself.
         slows_itself: Whether its torque falls with speed by its constants.
     """
@@ -68,6 +70,8 @@ class ActuatorKind:
     units: ClassVar[tuple[str, ...]]
     constants: ClassVar[tuple[Constant, ...]] = ()
     law: ClassVar[Callable[..., Any]]
+    gains: ClassVar[tuple[str, ...]] = ()
+    damping: ClassVar[str] = ''
     feedback: ClassVar[bool] = False
     regulates: ClassVar[bool] = False
     slows_itself: ClassVar[bool] = False

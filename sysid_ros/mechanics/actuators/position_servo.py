@@ -28,6 +28,8 @@ class PositionServo(ActuatorKind):
     constants = (
         Constant('kp', 'N·m/rad', 'N/m', 'stiffness of the position controller'),
         Constant('kd', 'N·m·s/rad', 'N·s/m', 'damping of the position controller', 0.0))
+    gains = ('kp', 'kd')
     law = staticmethod(servo_torque)
+    damping = 'kd'
     feedback = True
     regulates = True

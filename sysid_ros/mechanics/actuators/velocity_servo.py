@@ -26,5 +26,6 @@ class VelocityServo(ActuatorKind):
     units = ('rad/s', 'm/s')
     constants = (
         Constant('kv', 'N·m·s/rad', 'N·s/m', 'gain of the velocity controller'),)
+    gains = ('kv',)
     law = staticmethod(velocity_servo_torque)
     regulates = True
