@@ -5,10 +5,13 @@ drawn at random, the commands are late, come at 50 Hz and hold, encoders have 12
 the gains and a description whose masses and centres of mass are up to 20 % off and that knows no
 friction, and says nothing else. The last third of the recording is kept to judge by. What friction
 is found is compared with what the plant has: masses that are held at a wrong description show.
-Drives may filter what they are told, which the user does not say either.
+Drives may filter what they are told, which the user does not say either, and the user may know no
+gain: then one stiffness is guessed for all drives, the geometric mean of the true ones, and gains
+are sought.
 
-``python benchmarks/servos.py [--seconds S] [--seed SEED] [--filter T] [ROBOT ...]`` fits robots by
-their names in ``_plants.py``, by default SO-101, UR5 and Solo 12, and the first two with filters.
+``python benchmarks/servos.py [--seconds S] [--seed SEED] [--filter T] [--unknown] [ROBOT ...]``
+fits robots by their names in ``_plants.py``, by default SO-101, UR5 and Solo 12, the first two with
+filters, and again without a gain that is known.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import json
 import tempfile
 import time
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +32,9 @@ import pinocchio as pin
 import yaml
 from _plants import Plant, published
 
+from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.evaluation.evaluation import Evaluation
 from sysid_ros.evaluation.study import Study
 from sysid_ros.mechanics.actuators.actuators import FILTER
 
@@ -39,8 +45,16 @@ HOLDOUT = 1.0 / 3.0
 BAR_MOTION, BAR_FRICTION = 0.005, 0.2
 # Time constants of filters are found to this part.
 BAR_FILTER = 0.05
-#: Robots and the time constants of their drives' filters in [s], 0 without one.
-ROBOTS = (('SO-101', 0.0), ('UR5', 0.0), ('Solo 12', 0.0), ('SO-101', 0.05), ('UR5', 0.2))
+# Gains that are sought are found to this part, all of them by a factor that they have in common:
+# the described links, which are 20 % off, are the only scale.
+BAR_GAINS = 0.3
+# What people guess a damping by, in parts of the stiffness, in [s].
+DAMPING = 0.04
+#: Robots, the time constants of their drives' filters in [s], 0 without one, and whether the gains
+#: are not known.
+ROBOTS = (
+    ('SO-101', 0.0, False), ('UR5', 0.0, False), ('Solo 12', 0.0, False), ('SO-101', 0.05, False),
+    ('UR5', 0.2, False), ('SO-101', 0.0, True), ('UR5', 0.0, True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,44 +180,78 @@ def _simulated(description: str) -> mujoco.MjModel:
     return spec.compile()
 
 
-def figures(
-    robot: str, seed: int, seconds: float, time_constant: float
-) -> list[dict[str, object]]:
-    """What a fit with default settings finds of a robot."""
-    plant = ServoPlant(robot, seed, time_constant)
-    servos, name = plant.servos, f'{robot} with a filter' if time_constant else robot
+def actuators(servos: Servos, unknown: bool) -> dict[str, dict[str, object]]:
+    """What a user says of the drives, by joint."""
+    kp, kd = servos.kp, servos.kd
+    if unknown:
+        kp = _rounded(np.full(len(kp), np.exp(np.mean(np.log(kp)))))
+        kd = _rounded(DAMPING * kp)
+    return {
+        joint: {'kind': 'position_servo', 'kp': p, 'kd': d} | (
+            {'sought': ['kp', 'kd']} if unknown else {})
+        for joint, p, d in zip(servos.joints, kp.tolist(), kd.tolist(), strict=True)}
+
+
+def evaluated(plant: ServoPlant, seconds: float, unknown: bool) -> tuple[Evaluation, float]:
+    """What a fit with default settings says, and its time of the processor in [s]."""
+    joints = list(plant.servos.joints)
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
         (folder / 'robot.urdf').write_text(plant.prior)
-        header = ['t', *(f'{kind}_{joint}' for kind in ('u', 'q') for joint in servos.joints)]
+        header = ['t', *(f'{kind}_{joint}' for kind in ('u', 'q') for joint in joints)]
         np.savetxt(folder / 'log.csv', np.column_stack(plant.recorded(seconds)), delimiter=',',
                    header=','.join(header), comments='', fmt='%.6f')
         (folder / 'settings.yaml').write_text(yaml.safe_dump({
-            'robot': {'description': 'robot.urdf', 'actuators': {
-                joint: {'kind': 'position_servo', 'kp': kp, 'kd': kd}
-                for joint, kp, kd in zip(
-                    servos.joints, servos.kp.tolist(), servos.kd.tolist(), strict=True)}},
+            'robot': {
+                'description': 'robot.urdf', 'actuators': actuators(plant.servos, unknown)},
             'recording': {
-                'format': 'csv', 'file': 'log.csv', 'time': {'column': 't'},
-                'joints': list(servos.joints), 'position': {'prefix': 'q_'},
-                'command': {'prefix': 'u_'}}}))
+                'format': 'csv', 'file': 'log.csv', 'time': {'column': 't'}, 'joints': joints,
+                'position': {'prefix': 'q_'}, 'command': {'prefix': 'u_'}}}))
         start = time.process_time()
         setup = FitSetup.load(folder / 'settings.yaml')
         study = Study.load(setup, holdout=HOLDOUT, estimator=setup.settings.fit.estimator)
         evaluation = study.fit(setup.settings.fit.estimator)
-        took = time.process_time() - start
-    estimate, unseen = evaluation.estimate, evaluation.held_out
-    rows = []
+        return evaluation, time.process_time() - start
+
+
+def gain_figures(name: str, servos: Servos, estimate: Estimate) -> Iterator[dict[str, object]]:
+    """The figure of stiffnesses that were sought; damping has the viscous friction as well."""
+    index = [estimate.parameters.index(f'{joint}.kp') for joint in servos.joints]
+    ratio = estimate.parameters.values[index] / servos.kp
+    wide = 1.96 * estimate.standard_deviation[index] / servos.kp
+    wrong = (np.abs(ratio - 1.0) > np.maximum(wide, BAR_GAINS)).sum()
+    print(f'{name}: kp found over true: {np.array2string(ratio, precision=2)}')
+    yield {
+        'name': f'{name}: joints whose kp is neither within {100.0 * BAR_GAINS:g} % nor in its '
+        'interval', 'value': int(wrong), 'unit': '', 'bar': '0', 'ok': not wrong}
+
+
+def friction_figures(
+    name: str, servos: Servos, estimate: Estimate
+) -> Iterator[dict[str, object]]:
+    """The figures of viscous and dry friction."""
     for field in ('viscous_friction', 'coulomb_friction'):
         index = [estimate.parameters.index(f'{joint}.{field}') for joint in servos.joints]
         ratio = estimate.parameters.values[index] / servos.truth[field]
         wide = 1.96 * estimate.standard_deviation[index] / servos.truth[field]
         wrong = (np.abs(ratio - 1.0) > np.maximum(wide, BAR_FRICTION)).sum()
         print(f'{name}: {field} found over true: {np.array2string(ratio, precision=2)}')
-        rows.append({
+        yield {
             'name': f'{name}: joints whose {field} is neither within {100.0 * BAR_FRICTION:g} % '
             'nor in its interval', 'value': int(wrong), 'unit': '', 'bar': '0',
-            'ok': not wrong})
+            'ok': not wrong}
+
+
+def figures(
+    robot: str, seed: int, seconds: float, time_constant: float, unknown: bool
+) -> list[dict[str, object]]:
+    """What a fit with default settings finds of a robot."""
+    plant = ServoPlant(robot, seed, time_constant)
+    servos = plant.servos
+    name = robot + ' with a filter' * bool(time_constant) + ' without a gain' * unknown
+    evaluation, took = evaluated(plant, seconds, unknown)
+    estimate, unseen = evaluation.estimate, evaluation.held_out
+    rows = list((gain_figures if unknown else friction_figures)(name, servos, estimate))
     filters = FILTER in estimate.parameters
     found = estimate.parameters[FILTER] if filters else 0.0
     rows.append({
@@ -230,11 +278,12 @@ def main() -> None:
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--filter', type=float, default=0.0, metavar='T', help='time constant of '
                         'a filter of commands in s, with ROBOT')
+    parser.add_argument('--unknown', action='store_true', help='gains are sought, with ROBOT')
     given = parser.parse_args()
-    robots = [(robot, given.filter) for robot in given.robots] or ROBOTS
+    robots = [(robot, given.filter, given.unknown) for robot in given.robots] or ROBOTS
     print(json.dumps([
-        row for robot, time_constant in robots
-        for row in figures(robot, given.seed, given.seconds, time_constant)]))
+        row for robot, time_constant, unknown in robots
+        for row in figures(robot, given.seed, given.seconds, time_constant, unknown)]))
 
 
 if __name__ == '__main__':

@@ -182,8 +182,15 @@ class _Addition(NamedTuple):
         if self.anew:
             # Links that are found may be needed to simulate it at all.
             return stretch.fitted_anew(self.change) or stretch.refitted(self.change)
-        return stretch.refitted(self.change) if (
-            sharper.promise(self.change) > _PROMISING) else None
+        if not sharper.promise(self.change) > _PROMISING:
+            return None
+        found = stretch.refitted(self.change)
+        if not self.hides or (found is not None and sharper.explained(found) > _ENOUGH):
+            return found
+        # What is wrong with links leads a search without them astray, from where none comes back.
+        other = stretch.fitted_anew(self.change)
+        return other if found is None or (
+            other is not None and found.explained(other) > 0.0) else found
 
 
 def _additions(stretch: SimulatedStretch, choosable: Open) -> list[_Addition]:

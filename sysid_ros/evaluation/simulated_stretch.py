@@ -20,6 +20,7 @@ from scipy.special import chdtri
 from sysid_ros.errors import EstimationError, ModelError
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.trajectory.command_filter import with_filter_that_joints_follow
+from sysid_ros.estimation.trajectory.gain_start import with_gains_by_links
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
@@ -216,7 +217,9 @@ class SimulatedStretch:
                  if free and name in before and not before.free[before.index(name)]]
         after = after.updated(known)
         after = replace(after, free=after.free | np.isin(after.names, freed))
-        return measured, replace(self.problem, model=measured.model, parameters=after)
+        problem = replace(self.problem, model=measured.model, parameters=after, near=True)
+        # Links that are freed may leave the scale of all torques open.
+        return measured, replace(with_gains_by_links(problem), near=self.problem.near)
 
     def gain(self, other: SimulatedStretch) -> float:
         """Likelihood ratio of another model beyond what its additional parameters gain by chance.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -21,8 +22,9 @@ from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.online.online import OnlineIdentification, OnlineSettings
+from sysid_ros.estimation.trajectory.actuator_constants import with_damping_by_drives
 from sysid_ros.estimation.trajectory.friction_law_error import DRY_FRICTION
-from sysid_ros.estimation.trajectory.gain_start import gain_start
+from sysid_ros.estimation.trajectory.gain_start import with_gains_by_links
 from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.evaluation.study import Study
 from sysid_ros.runs.commit import FinishedFit, NotCommittableError, prepare
@@ -231,14 +233,41 @@ def far_off(folder):
 
 
 def test_gains_that_are_sought_begin_at_what_the_links_take(folder):
-    problem = Measurements.read(FitSetup.load(far_off(folder)), ()).trajectory_problem()
-    parameters = problem.parameters.with_values(gain_start(problem))
+    problem = with_gains_by_links(
+        Measurements.read(FitSetup.load(far_off(folder)), ()).trajectory_problem())
+    parameters, (said,) = problem.parameters, problem.warnings
     for joint, kp in zip(arm.JOINTS, arm.KP, strict=True):
         assert parameters[f'{joint}.kp'] == pytest.approx(kp, rel=0.3)
         assert parameters[f'{joint}.kd'] == pytest.approx(0.04 * parameters[f'{joint}.kp'])
-    assert gain_start(problem.with_values(parameters.values)) is None
+        assert f'{joint}.kp {parameters[f"{joint}.kp"]:.3g}' in said
+    again = with_gains_by_links(problem)
+    assert again.parameters.prior.tolist() == parameters.prior.tolist()
     told = Measurements.read(FitSetup.load(folder / 'first.yaml'), ()).trajectory_problem()
-    assert gain_start(told) is None
+    assert with_gains_by_links(told) is told
+
+
+def test_the_scale_of_all_torques_is_that_of_the_described_links(folder):
+    content = yaml.safe_load(far_off(folder).read_text()) | {'fit': {'fixed': []}}
+    (folder / 'far_free.yaml').write_text(yaml.safe_dump(content))
+    problem = Measurements.read(
+        FitSetup.load(folder / 'far_free.yaml'), ()).trajectory_problem()
+    problem = with_damping_by_drives(problem)
+    held = with_gains_by_links(problem)
+    said = held.warnings[-1]
+    assert 'but for a common factor' in said and 'fit: {fixed: [LINK.mass]}' in said
+    name, = (name for name, free in zip(held.parameters.names, held.parameters.free, strict=True)
+             if not free and name.endswith('.kp'))
+    kp = dict(zip(arm.JOINTS, arm.KP, strict=True))[name.removesuffix('.kp')]
+    assert held.parameters[name] == pytest.approx(kp, rel=0.3) and name in said
+    # From values of a fit all are scaled, so that the motion stays.
+    fitted = replace(problem.with_values(2.0 * held.parameters.values), near=True)
+    scaled = with_gains_by_links(fitted).parameters
+    names = [name for name in scaled.names if not name.startswith('command.')]
+    assert [scaled[name] for name in names] == pytest.approx(
+        [held.parameters[name] for name in names])
+    # A link that was weighed tells the scale.
+    weighed = replace(problem, parameters=problem.parameters.fixed('upper.mass'))
+    assert 'common factor' not in with_gains_by_links(weighed).warnings[-1]
 
 
 def test_gains_that_are_far_off_are_found_and_not_complained_of(folder):

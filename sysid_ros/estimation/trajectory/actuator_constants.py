@@ -21,6 +21,8 @@ from sysid_ros.numerics.noise import correlated_squares
 
 # A constant whose standard deviation is a larger part of its value than this does not show.
 _SHOWS = 0.5
+# A guess is far off that is so many times what a search led to, or a part of it.
+_FAR = 3.0
 
 
 def free_constants(problem: TrajectoryProblem) -> np.ndarray:
@@ -78,18 +80,20 @@ def fix_weak_constants(
     if not weak:
         return problem
     said = ', '.join(f'{name} (± {100.0 * part:.0f} %)' for name, part in weak.items())
-    return _held(problem, tuple(weak), (
-        f'This motion hardly tells {said}: held as given. Move faster, so that the inertia of the '
-        'links shows, or load them with a known mass.'))
+    return _held(problem, found, tuple(weak), (
+        f'This motion hardly tells {said}: held. Move faster, so that the inertia of the links '
+        'shows, or load them with a known mass.'))
 
 
 def _held(
-    problem: TrajectoryProblem, names: tuple[str, ...], said: str
+    problem: TrajectoryProblem, found: TrajectorySolution, names: tuple[str, ...], said: str
 ) -> TrajectoryProblem:
-    # As given, wherever a search has led them before.
+    # As given, wherever a search has led them before, but where that was far off.
     parameters, values = problem.parameters, problem.parameters.values.copy()
-    index = [parameters.index(name) for name in names]
-    values[index] = parameters.prior[index]
+    index = np.array([parameters.index(name) for name in names])
+    given, led = parameters.prior[index], found.values[index]
+    near = np.abs(led - given) <= (_FAR - 1.0) * np.minimum(np.abs(led), np.abs(given))
+    values[index] = np.where(near, given, led)
     return replace(
         problem, parameters=parameters.with_values(values).fixed(*names),
         warnings=(*problem.warnings, said))
@@ -107,7 +111,7 @@ def _with_scale_held(
         return problem, found
     determined = problem.free != problem.parameters.index(held)
     found = replace(found, information=found.information[np.ix_(determined, determined)])
-    return _held(problem, (held,), common_factor_in_words(together, held)), found
+    return _held(problem, found, (held,), common_factor_in_words(together, held)), found
 
 
 def _weak_constants(

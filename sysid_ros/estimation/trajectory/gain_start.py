@@ -1,4 +1,4 @@
-r"""Gains of drives that a search begins with: torques of described links over those of the gains.
+r"""Gains of drives that are sought begin at what described links take, and one holds their scale.
 
 Gains that are sought may be guessed wrong by any factor, one for all drives of a robot, say; motion
 under a hundredfold gain tells nothing of where to go. Along the smoothed motion the torque that
@@ -9,51 +9,92 @@ percent, so that for each joint
 
 by least squares, with the torque :math:`\tau_l` that the described links take, :math:`\tau_g` made
 by the gains that are sought at their first guess and :math:`\tau_h` by all else, and friction,
-armature and offset of the joint within their bounds. The gains begin with s times their guesses.
+armature and offset of the joint within their bounds. Gains that are far off begin with s times
+their guesses.
+
+Where all gains and the links are sought, motion tells nothing of the scale of all torques: the gain
+is held whose torque the described links explain best.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import NamedTuple
+
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.smoothed_rows import smoothed_rows
-from sysid_ros.mechanics.actuators.actuators import ActuatedModel
+from sysid_ros.estimation.trajectory.starts import hidden_joints
+from sysid_ros.mechanics.actuators.actuators import DELAY, FILTER, ActuatedModel
 
 # Gains explain at least this part of the squared torques that friction and armature leave of the
 # links, or their guesses stand.
 _EXPLAINED = 0.2
 # Within this factor a guess is as good.
 _NEAR = 1.5
+# A gain stays above this part of where it begins.
+_LEAST = 1e-3
 
 
-def gain_start(problem: TrajectoryProblem) -> np.ndarray | None:
-    """Values of all parameters, gains of drives that are sought near those they need, ``(p,)``.
+class _Factor(NamedTuple):
+    """What described links tell of the gains of a joint.
+
+    Attributes:
+        value: By what they are larger than guessed; 1 where it is near, or the links do not tell.
+        left: Part of the links' squared torques that nothing explains.
+    """
+
+    value: float
+    left: float
+
+
+def with_gains_by_links(problem: TrajectoryProblem) -> TrajectoryProblem:
+    """The problem with first guesses of gains that described links take, and their scale told.
 
     Args:
-        problem: The problem, its parameters at the first guess, the motion of every joint measured.
+        problem: The problem.
 
     Returns:
-        None where no gain is sought, or all guesses are near.
-
-    Raises:
-        EstimationError: Encoders do not tell the positions of all joints.
+        The problem itself where no gain is sought, or not every joint is measured.
     """
-    values, drives = problem.parameters.values.copy(), problem.actuated
+    drives = problem.actuated
     gains = {} if drives is None else _free_gains(problem, drives)
-    if not gains:
-        return None
-    without = values.copy()
-    without[np.concatenate(list(gains.values()))] = 0.0
-    rows, held = smoothed_rows(problem), smoothed_rows(problem.with_values(without)).torque
-    factors = {j: _factor(rows, held[:, j], j) for j in gains}
-    if all(1.0 / _NEAR < factor < _NEAR for factor in factors.values()):
-        return None
-    for j, factor in factors.items():
-        values[gains[j]] *= factor
-    return np.clip(values, problem.parameters.lower, problem.parameters.upper)
+    if drives is None or not gains or hidden_joints(problem).any():
+        return problem
+    try:
+        factors = _factors(problem, gains)
+    except EstimationError:
+        return problem
+    guesses = problem.parameters.prior.copy()
+    for j, own in gains.items():
+        guesses[own] *= factors[j].value
+    far = [int(own[0]) for j, own in gains.items() if factors[j].value != 1.0]
+    if far and not problem.near:
+        problem = _beginning_there(problem, guesses, np.concatenate(list(gains.values())), far)
+    if not _scale_is_open(problem, drives, gains):
+        return problem
+    best = int(gains[min(gains, key=lambda j: factors[j].left)][0])
+    return _with_scale_held(problem, best, float(guesses[best]))
+
+
+def _beginning_there(
+    problem: TrajectoryProblem, guesses: np.ndarray, places: np.ndarray, far: list[int]
+) -> TrajectoryProblem:
+    """The problem with other values of gains, and a word on those that were far off."""
+    parameters = problem.parameters
+    values, lower = parameters.values.copy(), parameters.lower.copy()
+    values[places] = guesses[places]
+    lower[places] = np.minimum(lower[places], _LEAST * guesses[places])
+    words = ', '.join(f'{parameters.names[k]} {guesses[k]:.3g}' for k in far)
+    return replace(
+        problem, parameters=replace(parameters, lower=lower).with_values(values),
+        warnings=(*problem.warnings, (
+            'First guesses of gains were far from what the described links take, and the search '
+            f'began with those: {words}.')))
 
 
 def _free_gains(problem: TrajectoryProblem, drives: ActuatedModel) -> dict[int, np.ndarray]:
@@ -68,8 +109,65 @@ def _free_gains(problem: TrajectoryProblem, drives: ActuatedModel) -> dict[int, 
     return found
 
 
-def _factor(rows: RegressionProblem, held: np.ndarray, j: int) -> float:
-    """By what the gains of joint j are larger than guessed; 1 where the links do not tell.
+def _scale_is_open(
+    problem: TrajectoryProblem, drives: ActuatedModel, gains: dict[int, np.ndarray]
+) -> bool:
+    """Whether all torques may be larger by a common factor unseen, whatever the motion."""
+    parameters = problem.parameters
+    every = all(
+        each.kind.gains and set(each.kind.gains) >= {
+            constant.name for constant in each.kind.constants}
+        and drives.joint_names.index(each.joint) in gains for each in drives.actuators.joints)
+    # What was held for being weak is no more known than what is sought.
+    sought = np.isin(parameters.names, [
+        f'{each.joint}.{name}' for each in drives.actuators.joints for name in each.free])
+    held = ~(parameters.free | sought) & (parameters.values != 0.0) & _torques(problem)
+    return every and not held.any() and not any(
+        np.any(segment.torque) for segment in problem.segments)
+
+
+def _torques(problem: TrajectoryProblem) -> np.ndarray:
+    """Which parameters are proportional to torques, ``(p,)``."""
+    return ~np.isin(problem.parameters.names, [DELAY, FILTER, *problem.model.shapes])
+
+
+def _with_scale_held(
+    problem: TrajectoryProblem, place: int, guess: float
+) -> TrajectoryProblem:
+    """The problem with one gain held at a guess, others at the same scale."""
+    parameters, name = problem.parameters, problem.parameters.names[place]
+    values = parameters.values.copy()
+    if problem.near:
+        values[_torques(problem)] *= guess / values[place]
+    values[place] = guess
+    values = np.clip(values, parameters.lower, parameters.upper)
+    return replace(
+        problem, parameters=parameters.with_values(values).fixed(name),
+        warnings=(*problem.warnings, (
+            'Gains and links are sought, and motion tells them but for a common factor of all '
+            f'torques: {name} was held at {guess:.3g} {parameters.units[place]}, which agrees with '
+            'the described links. Give one that is known: a gain, or the mass of a link that was '
+            'weighed, known: {masses: {LINK: …}} with fit: {fixed: [LINK.mass]}.')))
+
+
+def _factors(
+    problem: TrajectoryProblem, gains: dict[int, np.ndarray]
+) -> dict[int, _Factor]:
+    """What the links tell of the gains, by joint.
+
+    Raises:
+        EstimationError: Encoders do not tell the positions of all joints.
+    """
+    guessed = problem.parameters.prior.copy()
+    without = guessed.copy()
+    without[np.concatenate(list(gains.values()))] = 0.0
+    rows = smoothed_rows(problem.with_values(guessed))
+    held = smoothed_rows(problem.with_values(without)).torque
+    return {j: _factor(rows, held[:, j], j) for j in gains}
+
+
+def _factor(rows: RegressionProblem, held: np.ndarray, j: int) -> _Factor:
+    """What the links tell of the gains of joint j.
 
     Args:
         rows: Torques along the smoothed motion with all gains as guessed.
@@ -82,15 +180,15 @@ def _factor(rows: RegressionProblem, held: np.ndarray, j: int) -> float:
     shown = bodies + np.flatnonzero(own[:, bodies:].any(axis=0))
     columns = np.column_stack([rows.torque[:, j] - held, -own[:, shown]])
     size = np.linalg.norm(columns, axis=0)
-    if not size.all():
-        return 1.0
+    if not (size.all() and links.any()):
+        return _Factor(1.0, 1.0)
     lower = np.append(0.0, parameters.lower[shown]) * size
     upper = np.append(np.inf, parameters.upper[shown]) * size
     columns, left = columns / size, []
-    for first in (0, 1):
+    for first in (1, 0):
         found = lsq_linear(columns[:, first:], links, (lower[first:], upper[first:]))
         left.append(2.0 * found.cost)
-        if first == 0:
-            factor = float(found.x[0] / size[0])
-    explained = left[1] - left[0]
-    return factor if factor > 0.0 and explained > _EXPLAINED * left[1] else 1.0
+    factor, part = float(found.x[0] / size[0]), left[1] / float(links @ links)
+    if not factor > 0.0 or left[0] - left[1] < _EXPLAINED * left[0]:
+        return _Factor(1.0, 1.0)
+    return _Factor(1.0 if 1.0 / _NEAR < factor < _NEAR else factor, part)

@@ -11,7 +11,6 @@ import numpy as np
 
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.regression.consistent.log_det import EntropicLeastSquares
-from sysid_ros.estimation.trajectory.gain_start import gain_start
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.smoothed_rows import smoothed_rows
 from sysid_ros.estimation.trajectory.starts import hidden_joints
@@ -36,9 +35,6 @@ def regression_start(problem: TrajectoryProblem) -> np.ndarray:
         # Motion that the first guess makes up would only give that guess back.
         return values
     try:
-        gains = gain_start(problem)
-        if gains is not None:
-            problem, values = problem.with_values(gains), gains
         rows = smoothed_rows(problem)
         found, status = EntropicLeastSquares().values(rows)
     except (SysidError, np.linalg.LinAlgError):

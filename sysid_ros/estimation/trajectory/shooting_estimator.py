@@ -25,6 +25,7 @@ from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.command_filter import with_filter_that_joints_follow
 from sysid_ros.estimation.trajectory.convergence_advice import soft_dynamics
 from sysid_ros.estimation.trajectory.friction_smoothing import smooth_to_begin_with
+from sysid_ros.estimation.trajectory.gain_start import with_gains_by_links
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
@@ -160,6 +161,7 @@ class ShootingEstimator(TrajectoryLeastSquares):
     def prepared(self, problem: TrajectoryProblem) -> TrajectoryProblem:
         """Constants of actuators that hardly show are held; see :class:`TrajectoryLeastSquares`."""
         problem = with_damping_by_drives(with_filter_that_joints_follow(problem))
+        problem = with_gains_by_links(problem)
         if not len(free_constants(problem)):
             return problem
         problem = with_reachable_limits(problem)
