@@ -22,7 +22,6 @@ from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.online.online import OnlineIdentification, OnlineSettings
-from sysid_ros.estimation.trajectory.actuator_constants import with_damping_by_drives
 from sysid_ros.estimation.trajectory.friction_law_error import DRY_FRICTION
 from sysid_ros.estimation.trajectory.gain_start import with_gains_by_links
 from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
@@ -235,13 +234,11 @@ def far_off(folder):
 def test_gains_that_are_sought_begin_at_what_the_links_take(folder):
     problem = with_gains_by_links(
         Measurements.read(FitSetup.load(far_off(folder)), ()).trajectory_problem())
-    parameters, (said,) = problem.parameters, problem.warnings
+    parameters, said = problem.parameters, problem.warnings[-1]
     for joint, kp in zip(arm.JOINTS, arm.KP, strict=True):
         assert parameters[f'{joint}.kp'] == pytest.approx(kp, rel=0.3)
         assert parameters[f'{joint}.kd'] == pytest.approx(0.04 * parameters[f'{joint}.kp'])
         assert f'{joint}.kp {parameters[f"{joint}.kp"]:.3g}' in said
-    again = with_gains_by_links(problem)
-    assert again.parameters.prior.tolist() == parameters.prior.tolist()
     told = Measurements.read(FitSetup.load(folder / 'first.yaml'), ()).trajectory_problem()
     assert with_gains_by_links(told) is told
 
@@ -251,7 +248,6 @@ def test_the_scale_of_all_torques_is_that_of_the_described_links(folder):
     (folder / 'far_free.yaml').write_text(yaml.safe_dump(content))
     problem = Measurements.read(
         FitSetup.load(folder / 'far_free.yaml'), ()).trajectory_problem()
-    problem = with_damping_by_drives(problem)
     held = with_gains_by_links(problem)
     said = held.warnings[-1]
     assert 'but for a common factor' in said and 'fit: {fixed: [LINK.mass]}' in said

@@ -26,6 +26,7 @@ from scipy.optimize import lsq_linear
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.problem import RegressionProblem
+from sysid_ros.estimation.trajectory.actuator_constants import with_damping_by_drives
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.smoothed_rows import smoothed_rows
 from sysid_ros.estimation.trajectory.starts import hidden_joints
@@ -53,15 +54,15 @@ class _Factor(NamedTuple):
 
 
 def with_gains_by_links(problem: TrajectoryProblem) -> TrajectoryProblem:
-    """The problem with first guesses of gains that described links take, and their scale told.
+    """The problem with gains that described links take, damping by drives, and one scale held.
 
     Args:
         problem: The problem.
 
     Returns:
-        The problem itself where no gain is sought, or not every joint is measured.
+        The problem itself where no gain is sought.
     """
-    drives = problem.actuated
+    problem, drives = with_damping_by_drives(problem), problem.actuated
     gains = {} if drives is None else _free_gains(problem, drives)
     if drives is None or not gains or hidden_joints(problem).any():
         return problem
@@ -118,10 +119,10 @@ def _scale_is_open(
         each.kind.gains and set(each.kind.gains) >= {
             constant.name for constant in each.kind.constants}
         and drives.joint_names.index(each.joint) in gains for each in drives.actuators.joints)
-    # What was held for being weak is no more known than what is sought.
-    sought = np.isin(parameters.names, [
+    # What was held for being weak is no more known than what is free.
+    unknown = np.isin(parameters.names, [
         f'{each.joint}.{name}' for each in drives.actuators.joints for name in each.free])
-    held = ~(parameters.free | sought) & (parameters.values != 0.0) & _torques(problem)
+    held = ~(parameters.free | unknown) & (parameters.values != 0.0) & _torques(problem)
     return every and not held.any() and not any(
         np.any(segment.torque) for segment in problem.segments)
 

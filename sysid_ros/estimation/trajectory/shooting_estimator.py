@@ -15,11 +15,7 @@ import numpy as np
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
-from sysid_ros.estimation.trajectory.actuator_constants import (
-    fix_weak_constants,
-    free_constants,
-    with_damping_by_drives,
-)
+from sysid_ros.estimation.trajectory.actuator_constants import fix_weak_constants, free_constants
 from sysid_ros.estimation.trajectory.actuator_limits import with_reachable_limits
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.command_filter import with_filter_that_joints_follow
@@ -160,8 +156,7 @@ class ShootingEstimator(TrajectoryLeastSquares):
 
     def prepared(self, problem: TrajectoryProblem) -> TrajectoryProblem:
         """Constants of actuators that hardly show are held; see :class:`TrajectoryLeastSquares`."""
-        problem = with_damping_by_drives(with_filter_that_joints_follow(problem))
-        problem = with_gains_by_links(problem)
+        problem = with_gains_by_links(with_filter_that_joints_follow(problem))
         if not len(free_constants(problem)):
             return problem
         problem = with_reachable_limits(problem)
