@@ -28,6 +28,7 @@ from sysid_ros.recording.guess.options import (
     positive_number,
     unpowered_joints,
 )
+from sysid_ros.recording.guess.percent import PERCENT, percent_of_range, percent_question
 from sysid_ros.recording.guess.table_head import TableHead, read_head
 from sysid_ros.recording.guess.units import position_guess, time_unit, velocity_unit
 from sysid_ros.recording.recording import Recording
@@ -92,6 +93,7 @@ class GuessedRecording(SettingsGuess):
             self.section['unpowered'] = [*columns.unpowered]
         raw = _samples(head, columns, 'position')
         self._ask_for_motors(columns)
+        self._ask_for_percent(columns, raw)
         self._set_positions([*raw.T], columns.unit_of('position'))
         self.require_answers()
         q = self._angles(raw)
@@ -193,15 +195,28 @@ class GuessedRecording(SettingsGuess):
                 f'{listed(names)} are of the motors, by their names; with coupled gears write '
                 'recording: {position: {side: motor}, transmission: …} by hand', '0.01'))
 
+    def _ask_for_percent(self, columns: TableColumns, raw: np.ndarray) -> None:
+        """Ask whether positions that may be degrees or percent of a range are degrees."""
+        names = [column.name for column in columns.quantities['position']]
+        question = percent_question(names, raw)
+        if question is not None and not {'position-scale', 'position-unit'} & set(self.told):
+            self.note(question)
+
     def _set_positions(self, q: Sequence[np.ndarray], named: str) -> None:
         """Unit, scale and offset of the positions, and which are counted within one turn."""
         joints = self.section['joints']
-        unit = self.told.get('position-unit')
-        if unit is not None and unit not in UNITS['position']:
+        unit, said = self.told.get('position-unit'), dict[str, Any]()
+        if unit is not None and unit not in (PERCENT, *UNITS['position']):
             raise ConfigurationError(
                 'unknown unit', where='--position-unit', found=repr(unit),
-                allowed=', '.join(UNITS['position']), fix=nearest_unit(unit, UNITS['position']))
-        said: dict[str, Any] = {}
+                allowed=', '.join((*UNITS['position'], PERCENT)),
+                fix=nearest_unit(unit, UNITS['position']))
+        if unit == PERCENT:
+            scales, offsets = percent_of_range(joints, self.model)
+            said |= {'scale': one_or_each(scales), 'offset': one_or_each(offsets)}
+            self.note(Finding(
+                'position', 'in percent of the range between limits of the description',
+                'as was said; calibrated ranges may differ from these by some percent'))
         for option, key in (('position-scale', 'scale'), ('position-offset', 'offset')):
             if option in self.told:
                 said[key] = one_or_each(numbers(self.told[option], option, len(joints)))

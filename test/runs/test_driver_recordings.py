@@ -55,7 +55,7 @@ def test_a_table_without_efforts_is_asked_for_them(tmp_path):
     file = write_table(tmp_path / 'episode.csv', [
         (['timestamp'], t), ([f'observation.state.{name}.pos' for name in own.joints], q / DEGREE)])
     with pytest.raises(OpenQuestionsError, match='--effort'):
-        initial_settings(tmp_path / 'robot.urdf', file, tmp_path)
+        initial_settings(tmp_path / 'robot.urdf', file, tmp_path, {'position-unit': 'deg'})
 
 
 def test_a_data_set_of_actions_and_states_is_one_of_servos(tmp_path):
@@ -65,9 +65,11 @@ def test_a_data_set_of_actions_and_states_is_one_of_servos(tmp_path):
     file = write_table(tmp_path / 'episode.csv', [
         (['timestamp'], t), ([f'action.{name}.pos' for name in own.joints], q / DEGREE),
         ([f'observation.state.{name}.pos' for name in own.joints], q / DEGREE)])
+    degrees = {'position-unit': 'deg'}
     with pytest.raises(OpenQuestionsError, match=r'--effort says which they are.*--constants'):
-        initial_settings(tmp_path / 'robot.urdf', file, tmp_path)
-    settings = initial_settings(tmp_path / 'robot.urdf', file, tmp_path, {'constants': 'kp=15'})
+        initial_settings(tmp_path / 'robot.urdf', file, tmp_path, degrees)
+    settings = initial_settings(tmp_path / 'robot.urdf', file, tmp_path, degrees | {
+        'constants': 'kp=15'})
     assert {drive['kind'] for drive in settings.sections['robot']['actuators'].values()} == {
         'position_servo'}
     assert settings.sections['recording']['command']['unit'] == 'deg'

@@ -182,7 +182,7 @@ def write_dynamixel_joint_states_in_milliamperes(path, own, t, q, v, tau):
     return write_states(path / 'servos', own, t, q, v, 1e3 * tau / own.constants)
 
 
-@recording(SERVOS)
+@recording(SERVOS, {'position-unit': 'deg'})
 def write_lerobot_table_with_efforts(path, own, t, q, v, tau):
     return write_table(path / 'episode.csv', [
         (['timestamp', 'frame_index', 'episode_index', 'index', 'task_index'],

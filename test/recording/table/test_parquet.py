@@ -6,15 +6,18 @@ import json
 
 import numpy as np
 import pytest
+import yaml
 
 from support.driver_recordings import SERVOS
 from sysid_ros.api.recording import Recording
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.recording.description import RecordingSettings
+from sysid_ros.recording.guess.evidence import OpenQuestionsError
 from sysid_ros.recording.guess.table_head import read_head
 from sysid_ros.recording.load import load_recording
 from sysid_ros.recording.table import parquet_reader
 from sysid_ros.recording.table.parquet_reader import read_parquet_array, read_parquet_headers
+from sysid_ros.robot.model import RobotModel
 from sysid_ros.runs.initial_settings import initial_settings
 
 arrow = pytest.importorskip('pyarrow', reason='Parquet needs pyarrow: pip install pyarrow')
@@ -152,7 +155,11 @@ def test_a_data_set_of_lerobot_is_one_of_servos(tmp_path, nested):
     episode = data_set(tmp_path / 'set', {'motors': names} if nested else names)
     assert read_head(episode, 'parquet').names[0] == f'action.{names[0]}'
     (tmp_path / 'robot.urdf').write_text(SERVOS.urdf)
-    found = initial_settings(tmp_path / 'robot.urdf', episode, tmp_path, {'constants': 'kp=15'})
+    with pytest.raises(OpenQuestionsError, match='percent of the range.*--position-unit deg'):
+        initial_settings(tmp_path / 'robot.urdf', episode, tmp_path, {'constants': 'kp=15'})
+    found = initial_settings(
+        tmp_path / 'robot.urdf', episode, tmp_path,
+        {'constants': 'kp=15', 'position-unit': 'deg'})
     recording = found.sections['recording']
     assert recording['format'] == 'parquet' and recording['joints'] == list(SERVOS.joints)
     assert recording['position'] == {'array': 'observation.state', 'unit': 'deg'}
@@ -160,10 +167,29 @@ def test_a_data_set_of_lerobot_is_one_of_servos(tmp_path, nested):
     assert recording['time'] == {'array': 'timestamp'}
 
 
+def test_percent_of_the_range_is_taken_from_the_limits(tmp_path):
+    t, q, *_ = SERVOS.measured()
+    (tmp_path / 'robot.urdf').write_text(SERVOS.urdf)
+    robot = RobotModel.from_description(tmp_path / 'robot.urdf')
+    places = [robot.joint_index(name) for name in SERVOS.joints]
+    lower, upper = (ends[places] for ends in (robot.limits.lower, robot.limits.upper))
+    percent = (200.0 * (q - lower) / (upper - lower) - 100.0).tolist()
+    names = [f'{name}.pos' for name in SERVOS.joints]
+    episode = data_set(tmp_path / 'set', names)
+    write(episode, **{
+        'action': percent, 'observation.state': percent, 'timestamp': t.astype(np.float32)})
+    found = initial_settings(tmp_path / 'robot.urdf', episode, tmp_path, {
+        'constants': 'kp=15', 'position-unit': '%'})
+    loaded = load_recording(
+        RecordingSettings(**yaml.safe_load(found.text())['recording']), tmp_path)
+    for quantity in ('position', 'command'):
+        np.testing.assert_allclose(loaded.channel(quantity).values, q, atol=1e-4)
+
+
 def test_in_python_an_episode_is_guessed_and_a_table_described(tmp_path):
     episode = data_set(tmp_path / 'set', [f'{name}.pos' for name in SERVOS.joints])
     (tmp_path / 'robot.urdf').write_text(SERVOS.urdf)
-    guess = Recording.from_parquet(episode, constants='kp=15').guessed(
+    guess = Recording.from_parquet(episode, constants='kp=15', position_unit='deg').guessed(
         {'urdf': str(tmp_path / 'robot.urdf')})
     assert guess.section['position']['array'] == 'observation.state' and guess.actuators
     write(tmp_path / 'x.parquet', t=T, q=Q.tolist())
