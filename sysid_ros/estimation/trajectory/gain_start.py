@@ -45,12 +45,17 @@ class _Factor(NamedTuple):
     """What described links tell of the gains of a joint.
 
     Attributes:
-        value: By what they are larger than guessed; 1 where it is near, or the links do not tell.
+        value: By what they are larger than guessed; 1 where the links do not tell.
         left: Part of the links' squared torques that nothing explains.
     """
 
     value: float
     left: float
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the guess is far off."""
+        return not 1.0 / _NEAR < self.value < _NEAR
 
 
 def with_gains_by_links(problem: TrajectoryProblem) -> TrajectoryProblem:
@@ -71,15 +76,17 @@ def with_gains_by_links(problem: TrajectoryProblem) -> TrajectoryProblem:
     except EstimationError:
         return problem
     guesses = problem.parameters.prior.copy()
+    far = [int(own[0]) for j, own in gains.items() if factors[j].is_far]
     for j, own in gains.items():
-        guesses[own] *= factors[j].value
-    far = [int(own[0]) for j, own in gains.items() if factors[j].value != 1.0]
+        guesses[own] *= factors[j].value if factors[j].is_far else 1.0
     if far and not problem.near:
         problem = _beginning_there(problem, guesses, np.concatenate(list(gains.values())), far)
     if not _scale_is_open(problem, drives, gains):
         return problem
     best = int(gains[min(gains, key=lambda j: factors[j].left)][0])
-    return _with_scale_held(problem, best, float(guesses[best]))
+    # Values of a fit belong together: a gain that moves alone leaves all others behind.
+    guess = problem.parameters.values[best] if problem.near else guesses[best]
+    return _with_scale_held(problem, best, float(guess))
 
 
 def _beginning_there(
@@ -135,15 +142,10 @@ def _torques(problem: TrajectoryProblem) -> np.ndarray:
 def _with_scale_held(
     problem: TrajectoryProblem, place: int, guess: float
 ) -> TrajectoryProblem:
-    """The problem with one gain held at a guess, others at the same scale."""
+    """The problem with one gain held at a guess."""
     parameters, name = problem.parameters, problem.parameters.names[place]
-    values = parameters.values.copy()
-    if problem.near:
-        values[_torques(problem)] *= guess / values[place]
-    values[place] = guess
-    values = np.clip(values, parameters.lower, parameters.upper)
     return replace(
-        problem, parameters=parameters.with_values(values).fixed(name),
+        problem, parameters=parameters.with_values({name: guess}).fixed(name),
         warnings=(*problem.warnings, (
             'Gains and links are sought, and motion tells them but for a common factor of all '
             f'torques: {name} was held at {guess:.3g} {parameters.units[place]}, which agrees with '
@@ -192,4 +194,4 @@ def _factor(rows: RegressionProblem, held: np.ndarray, j: int) -> _Factor:
     factor, part = float(found.x[0] / size[0]), left[1] / float(links @ links)
     if not factor > 0.0 or left[0] - left[1] < _EXPLAINED * left[0]:
         return _Factor(1.0, 1.0)
-    return _Factor(1.0 if 1.0 / _NEAR < factor < _NEAR else factor, part)
+    return _Factor(factor, part)
