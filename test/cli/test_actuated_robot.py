@@ -255,6 +255,14 @@ def test_the_scale_of_all_torques_is_that_of_the_described_links(folder):
              if not free and name.endswith('.kp'))
     kp = dict(zip(arm.JOINTS, arm.KP, strict=True))[name.removesuffix('.kp')]
     assert held.parameters[name] == pytest.approx(kp, rel=0.3) and name in said
+    assert 'agrees with the described links' in said
+    # Links without mass tell nothing, and nothing is said to agree with them.
+    prior = problem.parameters.prior.copy()
+    for body in problem.parameters.bodies:
+        prior[problem.parameters.body_slice(body)] = 0.0
+    weightless = replace(problem, parameters=replace(problem.parameters, prior=prior))
+    untold = with_gains_by_links(weightless).warnings[-1]
+    assert 'a guess, since the described links do not tell it' in untold
     # Values of a fit belong together.
     fitted = replace(problem.with_values(2.0 * held.parameters.values), near=True)
     assert with_gains_by_links(fitted).parameters[name] == 2.0 * held.parameters[name]

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from sysid_ros.errors import EstimationError
+from sysid_ros.errors import SysidError
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.trajectory.actuator_constants import with_damping_by_drives
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -73,7 +73,8 @@ def with_gains_by_links(problem: TrajectoryProblem) -> TrajectoryProblem:
         return problem
     try:
         factors = _factors(problem, gains)
-    except EstimationError:
+    except (SysidError, np.linalg.LinAlgError):
+        # A start is a convenience: what is wrong shows where it matters.
         return problem
     guesses = problem.parameters.prior.copy()
     far = [int(own[0]) for j, own in gains.items() if factors[j].is_far]
@@ -86,7 +87,10 @@ def with_gains_by_links(problem: TrajectoryProblem) -> TrajectoryProblem:
     best = int(gains[min(gains, key=lambda j: factors[j].left)][0])
     # Values of a fit belong together: a gain that moves alone leaves all others behind.
     guess = problem.parameters.values[best] if problem.near else guesses[best]
-    return _with_scale_held(problem, best, float(guess))
+    agrees = min(factors[j].left for j in gains) < 1.0
+    return _with_scale_held(problem, best, float(guess), (
+        'which agrees with the described links' if agrees else
+        'a guess, since the described links do not tell it'))
 
 
 def _beginning_there(
@@ -140,17 +144,17 @@ def _torques(problem: TrajectoryProblem) -> np.ndarray:
 
 
 def _with_scale_held(
-    problem: TrajectoryProblem, place: int, guess: float
+    problem: TrajectoryProblem, place: int, guess: float, why: str
 ) -> TrajectoryProblem:
-    """The problem with one gain held at a guess."""
+    """The problem with one gain held at a guess, and why there, in words."""
     parameters, name = problem.parameters, problem.parameters.names[place]
     return replace(
         problem, parameters=parameters.with_values({name: guess}).fixed(name),
         warnings=(*problem.warnings, (
             'Gains and links are sought, and motion tells them but for a common factor of all '
-            f'torques: {name} was held at {guess:.3g} {parameters.units[place]}, which agrees with '
-            'the described links. Give one that is known: a gain, or the mass of a link that was '
-            'weighed, known: {masses: {LINK: …}} with fit: {fixed: [LINK.mass]}.')))
+            f'torques: {name} was held at {guess:.3g} {parameters.units[place]}, {why}. '
+            'Give one that is known: a gain, or the mass of a link that was weighed, known: {masses: '
+            '{LINK: …}} with fit: {fixed: [LINK.mass]}.')))
 
 
 def _factors(
