@@ -153,8 +153,8 @@ def _with_scale_held(
         warnings=(*problem.warnings, (
             'Gains and links are sought, and motion tells them but for a common factor of all '
             f'torques: {name} was held at {guess:.3g} {parameters.units[place]}, {why}. '
-            'Give one that is known: a gain, or the mass of a link that was weighed, known: {masses: '
-            '{LINK: …}} with fit: {fixed: [LINK.mass]}.')))
+            'Give one that is known: a gain, or the mass of a link that was weighed, known: '
+            '{masses: {LINK: …}} with fit: {fixed: [LINK.mass]}.')))
 
 
 def _factors(
