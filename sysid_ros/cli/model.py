@@ -70,8 +70,9 @@ def run(options: argparse.Namespace) -> ExitCode:
             print(f'  {finding}')
         print()
     if robot.free_joint:
-        print(f'The base floats ({robot.free_joint}): its motion has to be measured, too. '
-              'sysid fit needs a base that is held: remove the free joint for it.')
+        print(f'The base floats ({robot.free_joint}): its motion has to be measured, too.\n'
+              'Say robot: {base: floating} with sensors on it in recording: sensors, or\n'
+              'robot: {base: fixed} where it was held.')
         return ExitCode.OK
     _print_base(robot, options.equations)
     return ExitCode.OK

@@ -24,6 +24,7 @@ from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.checks.effort_signs import RecordedSigns, require_right_signs
 from sysid_ros.recording.checks.unit_check import unit_mistakes
 from sysid_ros.recording.dataset import Dataset
+from sysid_ros.recording.floating_base_sensors import with_sensors
 from sysid_ros.recording.processing.align import Clock, align, align_from
 from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.recording.processing.windows import AlignedWindows
@@ -82,7 +83,9 @@ class FitSetup:
             RecordingError: It does not fit, or its units look wrong.
         """
         warnings = self.unit_warnings(recording)
-        dataset = align(recording, *self._alignment(self.settings.processing))
+        dataset = with_sensors(
+            self.model.robot, align(recording, *self._alignment(self.settings.processing)),
+            recording, self.settings.processing, self.identification.described.contacts)
         if actuated(self.model) is None:
             clipped = clipped_efforts(recording, dataset, self.model)
             warnings = (*warnings, *(one.sentence for one in clipped))
@@ -119,11 +122,11 @@ class FitSetup:
     ) -> tuple[tuple[str, ...], Processing, frozenset[str], Mapping[str, float]]:
         """Joints, processing, joints whose encoders may wrap, and largest torques."""
         robot = self.model.robot
-        names = robot.joint_names
         continuous = frozenset(
-            name for name, kind in zip(names, robot.joint_types, strict=True)
+            name for name, kind in zip(robot.joint_names, robot.joint_types, strict=True)
             if kind == 'continuous')
-        return names, processing, continuous, dict(zip(names, robot.limits.effort, strict=True))
+        largest = dict(zip(robot.joint_names, robot.limits.effort, strict=True))
+        return robot.limb_joints, processing, continuous, largest
 
     def unit_warnings(self, recording: Recording) -> tuple[str, ...]:
         """Warnings of positions and stamps that look like another unit than described.

@@ -24,7 +24,7 @@ def hidden_joints(setup: FitSetup, recording: Recording) -> tuple[str, ...]:
     if observed is None:
         return ()
     return tuple(
-        name for name in setup.model.robot.joint_names
+        name for name in setup.model.robot.limb_joints
         if name not in observed and recording.channel_of('position', name) is None)
 
 

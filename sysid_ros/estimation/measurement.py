@@ -75,7 +75,7 @@ class Measurement:
     def recorded_names(self) -> tuple[str, ...]:
         """Joints whose positions are measured."""
         return tuple(
-            name for name in self.setup.model.robot.joint_names if name not in self.hidden)
+            name for name in self.setup.model.robot.limb_joints if name not in self.hidden)
 
     def with_processing(self, processing: Processing) -> Measurement:
         """The same recording, processed in another way.
@@ -119,7 +119,7 @@ class Measurement:
             or self.bag is not None
         ):
             return self
-        joint = self.setup.model.robot.joint_names[0]
+        joint = self.setup.model.robot.limb_joints[0]
         if not evenly_sampled(joint_track(self.recording, joint, 'position', processing)):
             return self
         return self.with_processing(processing.model_copy(update={'stamps': 'uniform'}))

@@ -19,7 +19,7 @@ from sysid_ros.estimation.identifiability import Identifiability, WeakParameter
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.noise import noise_level
-from sysid_ros.robot.model import RobotModel
+from sysid_ros.robot.model import STANDARD_GRAVITY, RobotModel
 
 # A parameter is weak when more than this part of its prior's step is left: its 95 % interval
 # is wider than the step.
@@ -64,19 +64,21 @@ def candidate_motions(robot: RobotModel) -> Iterator[CandidateMotion]:
     """Motions within the limits, the simple ones first.
 
     Every joint alone, slowly through its range and fast; every two joints together, fast; all
-    joints together, fast. Joints at rest stand in three poses in turn.
+    joints together, fast. Joints at rest stand in three poses in turn. A base that floats is held:
+    none of its joints move, and it feels its weight.
 
     Args:
         robot: The robot; joints without limits get a turn's range and 1 rad/s.
     """
-    names, joints = robot.joint_names, range(len(robot.joint_names))
+    names = robot.joint_names
+    joints = range(len(robot.base_joints), len(names))
     for j in joints:
         yield _motion(robot, (j,), f'{names[j]} alone, slowly through its range', slow=True)
     for j in joints:
         yield _motion(robot, (j,), f'{names[j]} alone, fast to and fro')
     for i, j in combinations(joints, 2):
         yield _motion(robot, (i, j), f'{names[i]} and {names[j]} together, fast')
-    if len(names) > 2:
+    if len(joints) > 2:
         yield _motion(robot, tuple(joints), 'all joints together, fast')
 
 
@@ -98,10 +100,10 @@ def _motion(
     samples = round(_DURATION * _RATE) // _POSES
     centre = np.repeat(middle + (reach - amplitude) * poses, samples, axis=0)
     angle = omega * np.arange(len(centre))[:, None] / _RATE
-    return CandidateMotion(
-        description, centre + amplitude * np.sin(angle), amplitude * omega * np.cos(angle),
-        -amplitude * omega**2 * np.sin(angle),
-    )
+    q, a = centre + amplitude * np.sin(angle), -amplitude * omega**2 * np.sin(angle)
+    if robot.base_joints:
+        q[:, :len(robot.base_joints)], a[:, :3] = 0.0, np.negative(STANDARD_GRAVITY)
+    return CandidateMotion(description, q, amplitude * omega * np.cos(angle), a)
 
 
 def identifiability(problem: RegressionProblem, estimate: Estimate) -> Identifiability:

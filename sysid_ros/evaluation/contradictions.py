@@ -159,7 +159,8 @@ def score_test(
         products: Those of :func:`score_products`, where they are at hand.
 
     Returns:
-        Nothing found where loops are closed, drive gains are sought, or the motion is not at hand.
+        Nothing found where loops are closed, the base floats, drive gains are sought, or the motion
+        is not at hand.
     """
     if products is None:
         products = score_products(problem, estimate)
@@ -185,7 +186,9 @@ def score_products(problem: RegressionProblem, estimate: Estimate) -> np.ndarray
         Shape ``(n, k, k)``; empty where nothing can be tested.
     """
     robot = problem.model.robot
-    if problem.motion is None or robot.loops is not None or not estimate.status.found_values or (
+    # Motion of a base that floats has sensors of its own, whatever clock the joints have.
+    closed = robot.loops is not None or bool(robot.base_joints)
+    if problem.motion is None or closed or not estimate.status.found_values or (
             problem.model.at(estimate.parameters.values).gains != 1.0).any():
         return np.empty(0)
     problem = frozen_at(problem, estimate.parameters.values)

@@ -115,6 +115,8 @@ def still_joints(datasets: Sequence[Dataset], model: TorqueModel) -> tuple[str, 
     """
     least = np.array([
         _STILL_PRISMATIC if kind == 'prismatic' else _STILL for kind in model.robot.joint_types])
+    # Those of a base that floats stay at zero, however it moves.
+    least[:len(model.robot.base_joints)] = 0.0
     everywhere = set.intersection(*(set(dataset.still(least)) for dataset in datasets))
     return tuple(name for name in datasets[0].joint_names if name in everywhere)
 

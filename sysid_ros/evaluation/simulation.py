@@ -188,9 +188,10 @@ def simulate(
             ForwardDynamics(model, model.parameters.prior))) as other:
         candidate = stretches.errors(*stretches.run(ForwardDynamics(model, values)))
         prior = stretches.errors(*other.result())
+    limbs = np.arange(len(dataset.joint_names)) >= stretches.base
     return simulation_of(
-        model, stretches.t, stretches.starts, stretches.q, stretches.v, candidate, prior,
-        source=dataset.source)
+        model, stretches.t, stretches.starts, stretches.q[..., limbs], stretches.v[..., limbs],
+        candidate, prior, source=dataset.source, seen=limbs)
 
 
 def simulation_of(
@@ -234,8 +235,10 @@ class _Segments:
         q: Measured positions at the ends of the intervals, shape ``(S, k, n)``.
         v: Measured velocities there, same shape.
         drive: Mean torque of every step, shape ``(S, k - 1, steps, n)``.
+            Of a base that floats it is the measured acceleration, which the base follows.
         step: Step of the integration in [s].
         starts: Time at which each stretch starts in [s], shape ``(S,)``.
+        base: How many joints a base that floats has; they come first.
     """
 
     q: np.ndarray
@@ -243,6 +246,7 @@ class _Segments:
     drive: np.ndarray
     step: float
     starts: np.ndarray
+    base: int
 
     @classmethod
     def of(cls, model: TorqueModel, dataset: Dataset, horizon: float, most: int) -> _Segments:
@@ -258,11 +262,12 @@ class _Segments:
         intervals = max(round(horizon * dataset.rate / stride), 1)
         first = _first_rows(dataset, stride * intervals, horizon, most)
         index = first[:, None] + np.arange(stride * intervals + 1)
-        ends = index[:, ::stride]
+        ends, base = index[:, ::stride], len(model.robot.base_joints)
+        driven = np.hstack([dataset.a[:, :base], dataset.tau[:, base:]])
         return cls(
             q=dataset.q[ends], v=dataset.v[ends],
-            drive=_mean_torque(dataset.tau[index], stride, steps),
-            step=stride / (steps * dataset.rate), starts=dataset.t[first],
+            drive=_mean_torque(driven[index], stride, steps),
+            step=stride / (steps * dataset.rate), starts=dataset.t[first], base=base,
         )
 
     @property
@@ -274,7 +279,10 @@ class _Segments:
         self, path: np.ndarray, speed: np.ndarray, indefinite: np.ndarray
     ) -> SimulationErrors:
         """Errors of what :meth:`run` gives."""
-        return SimulationErrors.of(path, speed, self.q, self.v, int(indefinite.sum()))
+        limbs = slice(self.base, None)
+        return SimulationErrors.of(
+            path[..., limbs], speed[..., limbs], self.q[..., limbs], self.v[..., limbs],
+            int(indefinite.sum()))
 
     def run(self, dynamics: ForwardDynamics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Simulate all stretches side by side.
@@ -298,6 +306,8 @@ class _Segments:
                 lost |= ~(np.abs(v) <= fastest).all(axis=1)
             alive, q, v = alive[~lost], q[~lost], v[~lost]
             path[alive, k + 1], speed[alive, k + 1] = q, v
+            for found, measured in ((path, self.q), (speed, self.v)):
+                found[alive, k + 1, :self.base] = measured[alive, k + 1, :self.base]
         return path, speed, indefinite
 
     def _advance(

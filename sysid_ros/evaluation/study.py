@@ -54,8 +54,8 @@ from sysid_ros.evaluation.friction_selection import FrictionChoice
 from sysid_ros.evaluation.model_choice import ModelChoice, choose_model
 from sysid_ros.evaluation.motion_prediction import OpenLoop
 from sysid_ros.evaluation.study_checks import (
+    require_fitting_estimator,
     require_regression,
-    require_simulation,
     require_split,
 )
 from sysid_ros.evaluation.supported_links import supported_links
@@ -141,7 +141,7 @@ class Study:
         by_states = estimator in TRAJECTORY_ESTIMATORS
         require_split(holdout, folds, by_states)
         if coarse is None:
-            require_simulation(setup, estimator)
+            require_fitting_estimator(setup, estimator)
         measured, end = Measurements.read(setup, others), 1.0 - (holdout or 0.0)
         if coarse is not None:
             return cls._of(ModelChoice(measured, coarse=coarse), validation, holdout, folds)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sysid_ros.errors import ConfigurationError, did_you_mean
 from sysid_ros.excitation.design.basis import Basis
@@ -279,6 +279,16 @@ class ExcitationSettings(StrictSettings):
     rest: dict[str, float] = {}
     clearance: ClearanceSettings = ClearanceSettings()
     design: DesignSettings = DesignSettings()
+
+    @field_validator('robot')
+    @classmethod
+    def _base_is_held(cls, robot: RobotSettings) -> RobotSettings:
+        if robot.base == 'floating':
+            raise ConfigurationError(
+                'motions are planned, and watched, for a robot whose base is held',
+                where='robot: base', found='floating', allowed='fixed',
+                fix='Hang the robot up or bolt it down, and write base: fixed')
+        return robot
 
 
 @dataclass(frozen=True)

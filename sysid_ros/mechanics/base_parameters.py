@@ -242,7 +242,7 @@ def random_motion(
 
 
 def feels_weight(robot: RobotModel) -> bool:
-    """Whether gravity acts on a joint anywhere: not where all axes are vertical, or it is zero.
+    """Whether weight acts on a joint anywhere: not where all axes are vertical, or gravity is zero.
 
     Args:
         robot: The robot; the masses of its prior do not matter.
@@ -250,6 +250,9 @@ def feels_weight(robot: RobotModel) -> bool:
     Raises:
         ModelError: Closed loops can hardly be closed anywhere within the limits.
     """
+    if robot.base_joints:
+        # Of a base that floats weight is a part of its acceleration.
+        return True
     q = random_motion(robot, _POSES, seed=0)[0]
     weight = TorqueModel(robot).regressor(q, np.zeros_like(q), np.zeros_like(q))
     return bool(np.abs(weight).max() > _WEIGHTLESS)

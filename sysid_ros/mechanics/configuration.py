@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -27,6 +28,7 @@ from sysid_ros.mechanics.joint_terms.term import (
 from sysid_ros.mechanics.joint_terms.terms import joint_terms
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.description.planar.mechanism_file import is_mechanism
+from sysid_ros.robot.floating_base import with_floating_base
 from sysid_ros.robot.loops import LoopSettings
 from sysid_ros.robot.model import RobotModel
 from sysid_ros.robot.rotors import GearedRotor
@@ -187,6 +189,11 @@ class RobotSettings(StrictSettings):
         locked_joints: Joints held fixed: positions in [rad] or [m] by name or pattern, a list of
             patterns, or ``rest`` for all that are not recorded; see
             :data:`~sysid_ros.robot.locks.Locks`.
+        base: Whether the base stands still, whatever free joint an MJCF gives it, or floats and is
+            identified as one more body; see
+            :func:`~sysid_ros.robot.floating_base.with_floating_base`. Of a robot that floats
+            ``recording: sensors`` measure the motion of the base, and the ground's forces. Where
+            it is left out, a base with a free joint has to be told.
         gravity: Gravity in the base frame in [m/s²]; change it for a robot on a wall. By
             default what an MJCF says, and standard gravity along -z for a URDF.
         terms: Joint terms. Where there are actuators, their joints have an armature and dry
@@ -211,6 +218,7 @@ class RobotSettings(StrictSettings):
     urdf: str | None = None
     xacro_arguments: dict[str, str] = {}
     locked_joints: dict[str, float] | tuple[str, ...] | Literal['rest'] = {}
+    base: Literal['fixed', 'floating'] = 'fixed'
     gravity: tuple[float, float, float] | None = None
     terms: TermSettings = TermSettings()
     actuators: dict[str, ActuatorSettings] = {}
@@ -243,6 +251,13 @@ class RobotSettings(StrictSettings):
                 allowed='the key urdf or description',
                 fix='Write robot: {urdf: robot.urdf}',
             )
+        if self.base == 'floating' and self.actuators:
+            raise ConfigurationError(
+                'motion under commands is simulated of robots whose base stands still',
+                where='robot', found='base: floating, and actuators',
+                allowed='one of them',
+                fix='Record efforts and take actuators out, or hang the robot up and take '
+                'base: floating out')
         return self
 
     @property
@@ -270,6 +285,10 @@ class RobotSettings(StrictSettings):
             loops=None if self.loops is None else LoopSettings.load(base / self.loops),
             assets=None if self.assets is None else base / self.assets,
         )
+        if self.base == 'floating':
+            robot = with_floating_base(robot)
+        elif 'base' in self.model_fields_set:
+            robot = replace(robot, free_joint='')
         actuators = build_actuators(
             self.actuators, self.command_delay, self.command_time_constant, robot)
         terms = self.terms if actuators is None else self.terms.simulated(actuators)

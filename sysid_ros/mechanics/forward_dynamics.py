@@ -189,7 +189,8 @@ class ForwardDynamics:
         Args:
             q: Joint positions in [rad] or [m], shape ``(S, n)``.
             v: Joint velocities, shape ``(S, n)``.
-            tau: Mean torque of the step, shape ``(S, n)``.
+            tau: Mean torque of the step, shape ``(S, n)``; at the joints of a base that floats
+                its mean acceleration, which it follows whatever the torques are.
             h: Step in [s].
 
         Returns:
@@ -207,7 +208,10 @@ class ForwardDynamics:
         bias, mass, damping = self._linearised(middle, moving, level)
         damping = damping + _falling_too_fast(mass, damping, axes, h)
         right = np.broadcast_to(axes.T, (samples, *axes.T.shape))
-        right = np.concatenate([h * (self._gains * tau - bias)[..., None], right], axis=2)
+        net, base = self._gains * tau - bias, len(self.model.robot.base_joints)
+        net[:, :base], damping[:, :base] = tau[:, :base], 0.0
+        mass[:, :base] = np.eye(base, mass.shape[2])
+        right = np.concatenate([h * net[..., None], right], axis=2)
         solved = np.linalg.solve(mass + 0.5 * h * damping, right)
         sliding = DryFrictionStep(v + solved[..., 0], solved[..., 1:], axes, h)
         end, stopped = sliding.stopped_by(

@@ -50,7 +50,7 @@ class TopicRecorder:
     def __init__(self, node: Node, setup: FitSetup, topics: Sequence[str]) -> None:
         section, robot = setup.settings.recording, setup.model.robot
         self._setup = setup
-        self._joints = section.joints or robot.joint_names
+        self._joints = section.joints or robot.limb_joints
         settings = LiveSettings(
             rename=section.rename, stamps=section.stamps, clock_warning=section.clock_warning,
             clock_limit=section.clock_limit, reset_tolerance=section.reset_tolerance)

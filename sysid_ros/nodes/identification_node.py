@@ -87,14 +87,15 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self._foreign = ''
         self._joints = wanted_joints(settings.joints, self._setup)
         self._feeds = tuple(joint_state_feeds(self, self._setup, self._joints, self._tap))
-        self._sensors = sensor_feeds(self, self._tap, len(self._feeds))
+        self._sensors = sensor_feeds(
+            self, self._setup.settings.recording.sensors.values(), self._tap, len(self._feeds))
         self._commands = command_feeds(
             self, self._setup, self._tap(len(self._feeds) + len(self._sensors)))
         self._beside: tuple[SensorFeed | CommandFeed, ...] = (*self._sensors, *self._commands)
         self._topics: tuple[JointStateFeed | SensorFeed | CommandFeed, ...] = (
             *self._feeds, *self._beside)
         self._torques = TorqueWatch(
-            self._setup, EffortTopics(self, self._model.robot.joint_names).publish)
+            self._setup, EffortTopics(self, self._model.robot.limb_joints).publish)
         self.listen(IdentifiedParameters, _PARAMETERS, self._take_revision, LATCHED)
         Acknowledgement(self, _PARAMETERS, lambda: self._revision_id)
         self._disk = Background(self)
@@ -344,7 +345,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             stamp=self.get_clock().now().to_msg(), state=self._state(level), message=message,
             recording=self._name, duration=tally.duration, samples=tally.samples,
             dropped=tally.dropped, fault_names=list(counts), fault_counts=list(counts.values()),
-            joint_names=list(self._model.robot.joint_names))
+            joint_names=list(self._model.robot.limb_joints))
         self._compare_torques()
         status.torque_rms = self._torques.rms.tolist()
         status.torque_residual_rms = self._torques.residual_rms.tolist()

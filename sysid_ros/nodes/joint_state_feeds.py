@@ -23,7 +23,7 @@ def wanted_joints(given: tuple[str, ...], setup: FitSetup) -> tuple[str, ...]:
     Raises:
         ConfigurationError: There is no such joint, or one is missing.
     """
-    known = setup.model.robot.joint_names
+    known = setup.model.robot.limb_joints
     joints = given or setup.settings.recording.joints or known
     for name in joints:
         setup.model.robot.joint_index(name)

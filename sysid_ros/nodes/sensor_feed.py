@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from sysid_ros.nodes.identification_settings import IdentificationNodeSettings
 from sysid_ros.nodes.joint_state_feed import Tap
 from sysid_ros.nodes.node import SysidNode, now
 from sysid_ros.nodes.reception import ReceptionClock, qos_problem
+from sysid_ros.recording.bag.link_sensors import MESSAGES
 from sysid_ros.recording.bag.sensor_messages import IMU, WRENCH
+from sysid_ros.recording.link_sensors import LinkSensorSettings
 
 # Two seconds of 1 kHz, and silence in [s] after which a sensor has stopped.
 _DEPTH, _STALE = 2000, 0.5
@@ -87,12 +89,14 @@ class SensorFeed:
 
 
 def sensor_feeds(
-    node: SysidNode[IdentificationNodeSettings], tap: Callable[[int], Tap], first: int
+    node: SysidNode[IdentificationNodeSettings], sensors: Iterable[LinkSensorSettings],
+    tap: Callable[[int], Tap], first: int,
 ) -> tuple[SensorFeed, ...]:
-    """Subscriptions to the sensors that parameters name.
+    """Subscriptions to the sensors that parameters name, and to those that fits take.
 
     Args:
         node: The node.
+        sensors: Sensors on links that the settings of fits name.
         tap: Gives what takes the messages of the topic of a number.
         first: Number of the first topic.
     """
@@ -100,6 +104,10 @@ def sensor_feeds(
     named = [
         (kind, topic) for kind, parameter in _PARAMETERS.items()
         for topic in getattr(settings, parameter)]
+    fitted = [
+        (kind, sensor.topic) for sensor in sensors
+        for kind in MESSAGES[sensor.kind] if kind in _CLASSES and sensor.topic]
+    known = {node.resolve_topic_name(topic): (kind, topic) for kind, topic in (*named, *fitted)}
     return tuple(
         SensorFeed(node, kind, topic, reliable=settings.reliable, tap=tap(first + k))
-        for k, (kind, topic) in enumerate(named))
+        for k, (kind, topic) in enumerate(known.values()))

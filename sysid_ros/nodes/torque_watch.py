@@ -27,13 +27,14 @@ class TorqueWatch:
 
     Attributes:
         rms: Root mean square of the measured torques of the last window in [N·m] or [N], shape
-            ``(n,)``; NaN where they are not known.
+            ``(n,)``; NaN where they are not known, and where the base floats, whose motion no
+            joint state tells.
         residual_rms: The same of measured less predicted ones.
     """
 
     def __init__(self, setup: FitSetup, found: Callable[[LiveTorque], None]) -> None:
         self._setup, self._found = setup, found
-        self.rms = self.residual_rms = np.full(len(setup.model.robot.joint_names), math.nan)
+        self.rms = self.residual_rms = np.full(len(setup.model.robot.limb_joints), math.nan)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix='torque')
         self._loading: Future[None] | None = None
         self._looking: Future[LiveTorque | None] | None = None
@@ -83,7 +84,7 @@ class TorqueWatch:
     def _compare(
         self, window: LiveWindow | None, model: TorqueModel, believed: ParameterSet
     ) -> LiveTorque | None:
-        if window is None:
+        if window is None or model.robot.base_joints:
             return None
         try:
             return live_torque(window, replace(self._setup, model=model), believed)

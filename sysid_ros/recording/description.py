@@ -22,6 +22,9 @@ QUANTITIES = ('position', 'velocity', 'acceleration', 'effort', 'command')
 # Bytes that a part of a bag may hold, unpacked, whatever the memory allowed.
 _LEAST_UNPACKED = 16e6
 
+#: Which wrenches from outside sensors measured; see :class:`RecordingSettings`.
+Contacts = Literal['measured', 'unmeasured', 'none']
+
 # Keys that say something about one format only.
 _FORMAT_KEYS: Mapping[str, frozenset[str]] = {
     'csv': frozenset({'time', 'delimiter', 'decimal'}),
@@ -131,7 +134,11 @@ class RecordingSettings(StrictSettings):
         unpowered: Joints that nothing drives in this recording, as in a free swing: their effort
             is zero, recorded or not.
         sensors: Sensors on links, by names of their own; estimators of states and parameters take
-            what they measured.
+            what they measured, and of a base that floats (``robot: {base: floating}``) the fit
+            takes its IMU and the forces on links.
+        contacts: Whether sensors of kind ``force`` have all that pushes the robot from outside:
+            ``measured``, which is so where there are any, ``unmeasured``, or ``none`` for a robot
+            that nothing touches, as in flight.
         topic: JointState topic of a bag.
         effort_topic: JointState topic that carries the efforts, if another one.
         rename: Joint names in the bag to names in the model.
@@ -159,6 +166,7 @@ class RecordingSettings(StrictSettings):
     transmission: TransmissionSettings | None = None
     unpowered: tuple[str, ...] = ()
     sensors: dict[str, LinkSensorSettings] = {}
+    contacts: Contacts | None = None
     topic: str = '/joint_states'
     effort_topic: str | None = None
     rename: dict[str, str] = Field(default_factory=dict)

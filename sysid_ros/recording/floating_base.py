@@ -1,19 +1,19 @@
-"""Recordings of robots whose base moves: base motion from poses, wrenches moved to the joints.
+"""Data sets of robots whose base moves: base motion from poses, wrenches moved to the joints.
 
-These are functions of the library: settings files and commands describe robots that stand.
+What sensors of a recording measured comes from
+:mod:`~sysid_ros.recording.floating_base_sensors`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import pinocchio as pin
 
-from sysid_ros.errors import RecordingError, did_you_mean
-from sysid_ros.mechanics.closures.closed_chain import closed_chain
+from sysid_ros.errors import ModelError, RecordingError
 from sysid_ros.mechanics.tree.base_motion import BaseMotion
+from sysid_ros.mechanics.tree.kinematics import body_poses
 from sysid_ros.numerics.rotations import rotation_matrices
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.differentiation import SavitzkyGolay, Spline
@@ -135,40 +135,51 @@ def floating_base_dataset(
         )
     q, v, a = base.with_joints(joints.q, joints.v, joints.a)
     tau = np.hstack([np.zeros((len(joints), 6)), joints.tau])
-    for wrench in wrenches:
-        tau += _at_joints(robot, q, wrench)
     told = np.full((len(joints), 6), all_measured)
-    return Dataset(
-        robot.joint_names, joints.t, q, v, a, tau, np.hstack([told, joints.mask]),
-        joints.segments, joints.rate, source=joints.source, sha256=joints.sha256,
-        warnings=joints.warnings, counts=joints.counts,
-    )
+    return with_wrenches(robot, replace(
+        joints, joint_names=robot.joint_names, q=q, v=v, a=a, tau=tau,
+        mask=np.hstack([told, joints.mask])), wrenches)
 
 
-def _at_joints(robot: RobotModel, q: np.ndarray, wrench: MeasuredWrench) -> np.ndarray:
-    """Torques of all joints that a wrench on a link gives, shape ``(T, 6 + n)``."""
-    model = robot.pinocchio_model
-    if not model.existBodyName(wrench.link):
-        known = [frame.name for frame in model.frames if frame.type == pin.FrameType.BODY]
-        raise RecordingError(
-            'there is no such link to exert a wrench on', found=repr(wrench.link),
-            fix=did_you_mean(wrench.link, known),
-        )
+def with_wrenches(
+    robot: RobotModel, dataset: Dataset, wrenches: Sequence[MeasuredWrench]
+) -> Dataset:
+    """A dataset whose torques hold what wrenches from outside do at the joints, too.
+
+    Args:
+        robot: The robot, whose joints are those of the dataset.
+        dataset: Motion and torques.
+        wrenches: External wrenches that were measured.
+
+    Raises:
+        RecordingError: There is no such link, or the samples do not fit.
+    """
+    if not wrenches:
+        return dataset
+    poses, found = body_poses(robot, dataset.q), np.zeros_like(dataset.tau)
+    for wrench in wrenches:
+        body, pose = _place(robot, wrench, len(dataset))
+        turn = poses.rotation[:, body] @ pose[:3, :3] if body >= 0 else np.broadcast_to(
+            pose[:3, :3], (len(dataset), 3, 3))
+        force, moment = (np.einsum('tij,tj->ti', turn, vector)[:, None] for vector in (
+            wrench.force, wrench.moment))
+        bodies = np.array([body])
+        found += poses.joint_forces(
+            bodies, poses.points(bodies, pose[None, :3, 3]), force, moment)
+    return replace(dataset, tau=dataset.tau + found)
+
+
+def _place(robot: RobotModel, wrench: MeasuredWrench, samples: int) -> tuple[int, np.ndarray]:
+    """Body and pose in it of the link that a wrench acts on."""
     values = np.hstack([wrench.force, wrench.moment])
-    if values.shape != (len(q), 6) or not np.isfinite(values).all():
+    if values.shape != (samples, 6) or not np.isfinite(values).all():
         raise RecordingError(
             'the wrench does not fit the samples', where=wrench.link, found=values.shape,
-            allowed=f'({len(q)}, 6), finite',
+            allowed=f'({samples}, 6), finite',
         )
-    frame, data = model.getBodyId(wrench.link), model.createData()
-    if robot.loops is not None:
-        still = np.zeros_like(q)
-        motion = closed_chain(robot).motion(q, still, still)
-        return motion.on_driven(_at_joints(robot.opened, motion.q, wrench))
-    coupling = robot.tree.coupling[:model.nv]
-    positions = q @ coupling.T + robot.tree.coupling_offset[:model.nv]
-    torques = [
-        pin.computeFrameJacobian(model, data, position, frame, pin.ReferenceFrame.LOCAL).T @ value
-        for position, value in zip(positions, values, strict=True)
-    ]
-    return np.array(torques) @ coupling
+    try:
+        return robot.place_of(wrench.link)
+    except ModelError as error:
+        raise RecordingError(
+            'there is no such link to exert a wrench on', found=error.found, fix=error.fix
+        ) from error

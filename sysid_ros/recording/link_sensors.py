@@ -11,17 +11,21 @@ from pydantic import Field
 
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.recording.time_settings import TimeSettings
-from sysid_ros.recording.units import nearest_unit
+from sysid_ros.recording.units import TORQUE_UNITS, nearest_unit
 from sysid_ros.settings import StrictSettings
 
 #: What a sensor on a link measures, three numbers at a time.
-LinkSensorKind = Literal['gyroscope', 'accelerometer', 'position']
+LinkSensorKind = Literal['gyroscope', 'accelerometer', 'position', 'force', 'moment']
 #: Accepted units of each kind, with their factors to SI; SI first.
 SENSOR_UNITS: Mapping[str, Mapping[str, float]] = {
     'gyroscope': {'rad/s': 1.0, 'deg/s': np.pi / 180.0},
     'accelerometer': {'m/s²': 1.0, 'm/s^2': 1.0, 'm/s2': 1.0, 'g': 9.80665},
     'position': {'m': 1.0, 'mm': 1e-3},
+    'force': {'N': 1.0, 'kN': 1e3, 'kgf': 9.80665},
+    'moment': TORQUE_UNITS,
 }
+#: What a force-torque sensor measures of what pushes a link from outside.
+WRENCH_KINDS = ('force', 'moment')
 _Vector = tuple[float, float, float]
 
 
@@ -31,18 +35,23 @@ class LinkSensorSettings(StrictSettings):
     Attributes:
         kind: ``gyroscope``: angular velocity of the link in the axes of the sensor;
             ``accelerometer``: acceleration less gravity at the sensor, in its axes; ``position``:
-            where the sensor is in the base frame of the robot, as cameras and trackers see it.
+            where the sensor is in the base frame of the robot, as cameras and trackers see it;
+            ``force`` and ``moment``: what pushes the link from outside, in the axes of the sensor
+            and about its place.
         link: Link of the robot that it is fixed to.
         origin: Its place in the frame of that link in [m].
         rpy: Its orientation in that frame as roll, pitch, yaw in [rad].
         noise: Standard deviation of the noise of each number, in the unit of what is read; told
             from the samples where left out.
+        sign: -1 for a force or moment that the link exerts in place of what it gets.
         topic: Topic of a bag: ``sensor_msgs/msg/Imu`` for a gyroscope or accelerometer,
-            ``geometry_msgs/msg/PoseStamped`` or ``PointStamped`` for a position.
+            ``geometry_msgs/msg/PoseStamped`` or ``PointStamped`` for a position,
+            ``geometry_msgs/msg/WrenchStamped`` for a force or moment.
         file: File of a table; the recording's where left out.
         columns: Three columns of a CSV file by header name or index, or column indices of an array.
         array: NPZ array of shape ``(T, 3)``, or column of a Parquet file, of lists of 3 numbers.
-        unit: ``rad/s`` or ``deg/s``, ``m/s²`` or ``g``, ``m`` or ``mm``; SI where left out.
+        unit: ``rad/s`` or ``deg/s``, ``m/s²`` or ``g``, ``m`` or ``mm``, ``N``, ``N·m`` and other
+            units of these; SI where left out.
         time: Stamps of this sensor alone, in its file; the recording's where left out.
     """
 
@@ -51,6 +60,7 @@ class LinkSensorSettings(StrictSettings):
     origin: _Vector = (0.0, 0.0, 0.0)
     rpy: _Vector = (0.0, 0.0, 0.0)
     noise: float | None = Field(default=None, gt=0)
+    sign: Literal[1, -1] = 1
     topic: str | None = None
     file: str | None = None
     columns: tuple[str | int, str | int, str | int] | None = None
@@ -60,9 +70,9 @@ class LinkSensorSettings(StrictSettings):
 
     @property
     def factor(self) -> float:
-        """From the unit of what is read to SI."""
+        """From the unit of what is read, and its sign, to SI."""
         units = SENSOR_UNITS[self.kind]
-        return units[self.unit or next(iter(units))]
+        return self.sign * units[self.unit or next(iter(units))]
 
     def check(self, name: str, format: str) -> None:
         """Refuse keys that do not belong to the format of the recording.
@@ -80,6 +90,10 @@ class LinkSensorSettings(StrictSettings):
             raise ConfigurationError(
                 'unknown unit', where=f'{where}: unit', found=repr(self.unit),
                 allowed=', '.join(units), fix=nearest_unit(self.unit, units))
+        if self.sign < 0 and self.kind not in WRENCH_KINDS:
+            raise ConfigurationError(
+                'forces and moments alone have a sign', where=where, found=f'kind: {self.kind}',
+                fix='Remove it; say with rpy how the sensor is turned')
         needed = {'csv': 'columns', 'rosbag': 'topic'}.get(format, 'array')
         keys = {
             'csv': ('columns', 'file', 'time', 'unit'), 'rosbag': ('topic',),

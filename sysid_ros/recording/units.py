@@ -13,13 +13,14 @@ TIME_UNITS: Mapping[str, float] = {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
 DEGREE = math.pi / 180
 _ANGLES = {'rad': (1.0, 'rad'), 'deg': (DEGREE, 'rad'), 'm': (1.0, 'm'), 'mm': (1e-3, 'm')}
 _KILOGRAM, _POUND, _OUNCE, _INCH = 9.80665, 4.4482216152605, 0.27801385095378, 0.0254
-_TORQUES = {
+#: Units of torque with their factors to N·m.
+TORQUE_UNITS = {
     'N·m': 1.0, 'Nm': 1.0, 'N*m': 1.0, 'N·mm': 1e-3, 'Nmm': 1e-3, 'mN·m': 1e-3, 'mNm': 1e-3,
     'N·cm': 1e-2, 'Ncm': 1e-2, 'kN·m': 1e3, 'kNm': 1e3, 'kgf·m': _KILOGRAM,
     'kgf·cm': 1e-2 * _KILOGRAM, 'lbf·ft': 12.0 * _INCH * _POUND, 'lbf·in': _INCH * _POUND,
     'ozf·in': _INCH * _OUNCE,
 }
-_EFFORTS = {unit: (factor, 'N·m') for unit, factor in _TORQUES.items()} | {'N': (1.0, 'N')}
+_EFFORTS = {unit: (factor, 'N·m') for unit, factor in TORQUE_UNITS.items()} | {'N': (1.0, 'N')}
 
 _SPEEDS = {f'{unit}/s': (factor, f'{si}/s') for unit, (factor, si) in _ANGLES.items()}
 
@@ -54,7 +55,7 @@ def torque_units_of(scale: float, factor: float) -> list[str]:
         factor: By how much that may be off.
     """
     near: dict[float, str] = {}
-    for unit, size in _TORQUES.items():
+    for unit, size in TORQUE_UNITS.items():
         off = abs(math.log(scale * size))
         if size != 1.0 and off < math.log(factor):
             near.setdefault(off, unit)

@@ -243,6 +243,11 @@ class RobotModel(CachesValues):
         )
 
     @property
+    def limb_joints(self) -> tuple[str, ...]:
+        """The independent joints that have encoders: all but the six of a floating base."""
+        return self.joint_names[len(self.base_joints):]
+
+    @property
     def base_name(self) -> str:
         """First link of the base."""
         return self.base_links[0].name

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimator import REGRESSION_ESTIMATORS, TRAJECTORY_ESTIMATORS, own_name
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
@@ -19,7 +19,7 @@ from sysid_ros.estimation.regression.robust.irls import ReweightedSemidefinite
 from sysid_ros.evaluation.comparison import Comparison
 from sysid_ros.evaluation.evaluation import Evaluation
 from sysid_ros.evaluation.study import Study
-from sysid_ros.evaluation.study_checks import require_split
+from sysid_ros.evaluation.study_checks import require_fitting_sensors, require_split
 from sysid_ros.report.brief import brief_summary
 from sysid_ros.report.drawing import Drawing
 from sysid_ros.report.headline import headline
@@ -140,13 +140,7 @@ def _require_possible(
     """
     if estimator != ALL:
         identification.settings.require_estimator(estimator)
-    sensors = identification.settings.recording.sensors
-    if sensors and estimator not in TRAJECTORY_ESTIMATORS:
-        raise ConfigurationError(
-            'sensors on links tell of a motion that the estimator does not seek',
-            where='recording: sensors', found=f'{", ".join(sensors)}, and estimator {estimator}',
-            allowed=', '.join(TRAJECTORY_ESTIMATORS),
-            fix='Name one of these, as --estimator collocation, or take the sensors out')
+    require_fitting_sensors(identification, estimator)
     require_split(holdout, folds, estimator in TRAJECTORY_ESTIMATORS)
 
 

@@ -11,7 +11,7 @@ from sysid_ros.estimation.actuator_commands import with_actuator_torques, with_t
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
 from sysid_ros.estimation.measurement import Measurement
-from sysid_ros.evaluation.study_checks import require_simulation
+from sysid_ros.evaluation.study_checks import require_fitting_estimator
 from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.actuators.driven import actuator_torques
 from sysid_ros.recording.bag.write import write_bag
@@ -121,7 +121,7 @@ def test_constants_that_are_sought_are_free(folder):
 
 def test_estimators_that_need_torques_are_refused(folder):
     with pytest.raises(ConfigurationError, match=r'fit: \{estimator: shooting\}'):
-        require_simulation(setup_of(folder), 'entropic')
+        require_fitting_estimator(setup_of(folder), 'entropic')
 
 
 @pytest.mark.parametrize(('changes', 'error', 'words'), [

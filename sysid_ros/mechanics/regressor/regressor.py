@@ -85,8 +85,9 @@ def tree_motion(
         raise ParameterError(
             'the base floats, so joint torques alone do not tell the motion', where=robot.name,
             found=f'free joint {robot.free_joint!r}',
-            fix='Use with_floating_base and floating_base_regressor with the motion of the base, '
-            'or remove the free joint from the description where the base was held',
+            fix='Say robot: {base: fixed} where it was held; or robot: {base: floating}, with an '
+            'IMU on it in recording: sensors (in Python with_floating_base, with the motion of the '
+            'base)',
         )
     for name, array in zip('qva', motion, strict=True):
         if array.ndim != 2 or array.shape != motion[0].shape or array.shape[1] != joints:

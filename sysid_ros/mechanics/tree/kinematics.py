@@ -55,14 +55,16 @@ class BodyPoses:
         return np.where((bodies >= 0)[:, None], self.origin[:, bodies] + turned, local)
 
     def joint_forces(
-        self, bodies: np.ndarray, points: np.ndarray, forces: np.ndarray
+        self, bodies: np.ndarray, points: np.ndarray, forces: np.ndarray,
+        moments: np.ndarray | None = None,
     ) -> np.ndarray:
-        r"""Generalised forces :math:`\sum J^T f` of forces at points of bodies.
+        r"""Generalised forces :math:`\sum J^T f` of wrenches at points of bodies.
 
         Args:
             bodies: Body of each of k points, -1 for the base, shape ``(k,)``.
             points: Where the forces act, in the base frame in [m], shape ``(T, k, 3)``.
             forces: The forces, in the base frame in [N], shape ``(T, k, 3)``.
+            moments: Moments beside them in [N·m], shape ``(T, k, 3)``; none by default.
 
         Returns:
             Forces on the independent joints in [N·m] or [N], shape ``(T, n)``.
@@ -74,6 +76,8 @@ class BodyPoses:
             if body >= 0:
                 force[:, body] += forces[:, k]
                 moment[:, body] += _cross(points[:, k], forces[:, k])
+                if moments is not None:
+                    moment[:, body] += moments[:, k]
         torque = np.empty(self.origin.shape[:2])
         for i in reversed(range(len(tree.parent))):
             axis = self.rotation[:, i] @ tree.axis[i]

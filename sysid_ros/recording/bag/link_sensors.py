@@ -7,12 +7,17 @@ from pathlib import Path
 
 from sysid_ros.errors import RecordingError
 from sysid_ros.recording.bag.reader import BagClock
-from sysid_ros.recording.bag.sensor_messages import IMU, POINT, POSE, read_sensor
+from sysid_ros.recording.bag.sensor_messages import IMU, POINT, POSE, WRENCH, read_sensor
 from sysid_ros.recording.link_sensors import LinkSensorChannel, LinkSensorSettings
 
-# Types of the messages, and columns of the vector, by what a sensor measures.
-_TYPES = {'gyroscope': (IMU,), 'accelerometer': (IMU,), 'position': (POSE, POINT)}
-_COLUMNS = {'gyroscope': slice(0, 3), 'accelerometer': slice(3, 6), 'position': slice(0, 3)}
+#: Types of the messages by what a sensor measures.
+MESSAGES = {
+    'gyroscope': (IMU,), 'accelerometer': (IMU,), 'position': (POSE, POINT), 'force': (WRENCH,),
+    'moment': (WRENCH,)}
+# Columns of the vector among those of a message.
+_COLUMNS = {
+    'gyroscope': slice(0, 3), 'accelerometer': slice(3, 6), 'position': slice(0, 3),
+    'force': slice(0, 3), 'moment': slice(3, 6)}
 
 
 def read_link_sensors(
@@ -34,11 +39,15 @@ def read_link_sensors(
             'the clock was reset, and sensors on links have clocks of their own', where=str(path),
             found=f'at {clock.breaks[0]:.3f} s',
             fix='Cut the bag there, or leave recording: sensors: out')
-    found = []
+    found, tracks = [], {}
     for name, sensor in sensors.items():
-        track = read_sensor(
-            path, sensor.topic or '', _TYPES[sensor.kind],
-            f'Correct recording: sensors: {name}: topic, or record it again')
+        topic, kinds = sensor.topic or '', MESSAGES[sensor.kind]
+        if (topic, kinds) not in tracks:
+            # One message has both vectors of an IMU or a wrench.
+            tracks[topic, kinds] = read_sensor(
+                path, topic, kinds,
+                f'Correct recording: sensors: {name}: topic, or record it again')
+        track = tracks[topic, kinds]
         found.append(LinkSensorChannel.of_samples(
             name, sensor, track.t - clock.start, track.values[:, _COLUMNS[sensor.kind]]))
     return tuple(found)

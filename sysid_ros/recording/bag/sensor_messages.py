@@ -54,36 +54,6 @@ class SensorTrack:
     t: np.ndarray
     values: np.ndarray
 
-    def at(self, times: np.ndarray, max_gap: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
-        """Both vectors at other times, by straight lines from sample to sample.
-
-        Args:
-            times: In [s] since 1970, shape ``(S,)``.
-            max_gap: Longest time between samples that is bridged, in [s].
-
-        Returns:
-            Both vectors, shape ``(S, 3)`` each.
-
-        Raises:
-            RecordingError: The sensor was silent around one of these times for longer.
-        """
-        after = np.searchsorted(self.t, times)
-        before = self.t[np.maximum(after - 1, 0)]
-        following = self.t[np.minimum(after, len(self.t) - 1)]
-        # Ahead of the first and behind the last sample both are the same one.
-        silence = np.where(
-            before == following, np.abs(times - following), following - before)
-        worst = int(np.argmax(silence))
-        if silence[worst] > max_gap:
-            raise RecordingError(
-                'the sensor was silent', where=self.topic,
-                found=f'{silence[worst]:.3g} s, around {times[worst] - times[0]:.3f} s after the '
-                'first sample of the joints', allowed=f'{max_gap:g} s',
-                fix='Leave these samples out (processing: {trim: …}), or allow a longer max_gap')
-        columns = [np.interp(times, self.t, column) for column in self.values.T]
-        both = np.stack(columns, axis=1)
-        return both[:, :3], both[:, 3:]
-
 
 def read_sensor(
     bag: str | Path, topic: str, allowed: Sequence[str] = _FELT, fix: str = _RECORDED

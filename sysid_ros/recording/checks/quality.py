@@ -149,7 +149,7 @@ def assess_quality(
         delays: Delays between torque and motion, if they were estimated.
         efforts: What the efforts look like, if that was looked at.
     """
-    t = _stamps(recording, 'position', dataset.joint_names[0])
+    t = _stamps(recording, 'position', robot.limb_joints[0])
     steps = np.diff(t)
     period = mean_period(t)
     regular = steps[steps < _GAP * period]
@@ -157,7 +157,7 @@ def assess_quality(
         _joint_quality(
             recording, dataset, robot, joint, processing.standstill_velocity,
             max(round(processing.frozen_after / period), 2))
-        for joint in range(len(dataset.joint_names))
+        for joint in range(len(robot.base_joints), len(dataset.joint_names))
     )
     return DataQuality(
         source=dataset.source, rate=1 / period,

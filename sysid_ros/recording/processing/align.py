@@ -236,11 +236,7 @@ def _piece(
     start, stop, anchor = stretch
     interval = (start, stop)
     grid = clock(interval, rate, anchor)
-    q = _gather(tracks.positions, grid, rate, interval)
-    if processing.median_window is not None:
-        q = median_filter(q, processing.median_window)
-    if processing.position_filter is not None:
-        q = processing.position_filter.apply(q, rate)
+    q = _filtered(_gather(tracks.positions, grid, rate, interval), rate, processing)
     if processing.smoother is not None:
         q, v, a = processing.smoother.motion(q, rate)
     else:
@@ -269,6 +265,35 @@ def _piece(
         tau = processing.torque_filter.apply(tau, rate)
         mask[inner] = processing.torque_filter.usable(mask, rate, np.arange(len(grid))[inner])
     return _Piece(*(array[inner] for array in (grid, q, v, a, tau, mask)))
+
+
+def smoothed_with_slope(
+    values: np.ndarray, rate: float, processing: Processing
+) -> tuple[np.ndarray, np.ndarray]:
+    """Signals of one gap-free segment filtered as positions are, and their derivatives.
+
+    Args:
+        values: Samples, shape ``(T, k)``.
+        rate: Sampling rate in [Hz].
+        processing: Filters and derivatives.
+
+    Returns:
+        Both of shape ``(T, k)``; near the ends they are rough.
+    """
+    values = _filtered(values, rate, processing)
+    if processing.smoother is not None:
+        smooth, slope, _ = processing.smoother.motion(values, rate)
+        return smooth, slope
+    return values, differentiate(values, rate, processing.accuracy)
+
+
+def _filtered(q: np.ndarray, rate: float, processing: Processing) -> np.ndarray:
+    """Positions without spikes and without what is above the cut-off of their filter."""
+    if processing.median_window is not None:
+        q = median_filter(q, processing.median_window)
+    if processing.position_filter is not None:
+        q = processing.position_filter.apply(q, rate)
+    return q
 
 
 def _torque(

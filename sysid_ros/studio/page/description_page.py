@@ -151,7 +151,8 @@ def _base(found: Mapping[str, Any]) -> None:
     if found['floating']:
         with block('div', 'card notice'):
             text('span', f'The base floats ({found["floating"]}): its motion has to be measured, '
-                 'too, and a fit needs a base that is held. Remove the free joint for it.')
+                 'too. Say robot: {base: floating} with sensors on it in recording: sensors, or '
+                 'robot: {base: fixed} where it was held.')
         return
     if found['loops']:
         text('p', f'Loops are closed at {", ".join(found["loops"])}.', 'soft')

@@ -217,7 +217,8 @@ def test_a_free_joint_is_refused_by_name_where_its_motion_is_not_known():
     robot = RobotModel.from_mjcf(text)
     assert robot.free_joint == 'root' and robot.base_name == 'trunk'
     assert robot.base_inertial[0] == pytest.approx(4.0 / 3.0 * np.pi)
-    with pytest.raises(ParameterError, match="the base floats.*'root'.*floating_base_regressor"):
+    with pytest.raises(
+            ParameterError, match="the base floats.*'root'.*base: fixed.*with_floating_base"):
         inertial_regressor(robot, *np.zeros((3, 1, 2)))
 
 
