@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,14 @@ class GuessedRecording(SettingsGuess):
         known = {key: value for key, value in robot.items()
                  if (key, value) != ('locked_joints', 'rest')}
         model = parse_settings(RobotSettings, known, 'robot').build(folder).robot
-        form = _format_of(recording)
-        guess = cls(dict(robot), model, recording, folder, told)
+        form, held = _format_of(recording), {'base': 'fixed'} if model.free_joint else {}
+        guess = cls(
+            {**robot, **held}, replace(model, free_joint=''), recording, folder, told)
+        if held:
+            guess.note(Finding(
+                'base', 'fixed', f'the free joint {model.free_joint} of the description is taken '
+                'to be held, as of a robot that hangs up; of one that walks say floating, and '
+                'where its IMU and the forces at its feet are, in recording: sensors'))
         if form == 'rosbag':
             guess._describe_bag()
         else:

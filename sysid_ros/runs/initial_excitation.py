@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sysid_ros.errors import ConfigurationError, ExcitationError, ModelError, listed
+from sysid_ros.errors import ConfigurationError, ExcitationError, listed
 from sysid_ros.excitation.configuration import (
     ClearanceSettings,
     ExcitationPlan,
@@ -108,13 +108,13 @@ class _Guess:
         """The robot, with joints that do not move held."""
         section = robot_section(description, folder, around.loops, around.xacro_arguments)
         robot = _built(section, folder)
-        if robot.free_joint:
-            raise ModelError(
-                'the base floats: motions are planned for a robot whose base is held',
-                where=str(description), found=f'free joint {robot.free_joint!r}',
-                fix='Remove it from a copy of the description, and hang the robot up or bolt it '
-                'down')
         findings = []
+        if robot.free_joint:
+            section['base'] = 'fixed'
+            findings.append(Finding(
+                'base', f'fixed: hang the robot up, or bolt it down, at {robot.base_name}',
+                f'motions are planned for a base that is held, not for {robot.free_joint}'))
+            robot = _built(section, folder)
         locks: Any = dict(around.locks)
         if 'joints' in told:
             if locks:

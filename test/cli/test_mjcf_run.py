@@ -103,3 +103,51 @@ def test_model_says_that_a_base_floats(tmp_path, capsys):
                                 'frictionloss="0.3"/>', '<freejoint/>'))
     assert main(['model', str(file)]) == ExitCode.OK
     assert 'The base floats (upper_free)' in capsys.readouterr().out
+
+
+@pytest.fixture
+def hung_up(fitted, tmp_path):
+    """The arm on a trunk with a free joint, and its recording, in which the trunk was held."""
+    trunk = ('<body name="trunk" pos="0 0 1"><freejoint name="root"/>'
+             '<inertial pos="0 0 0" mass="4" diaginertia="0.1 0.1 0.1"/>'
+             '<body name="upper" pos="0 0 0.3">')
+    (tmp_path / 'legged.xml').write_text(ARM.replace(
+        '<body name="upper" pos="0 0 0.3">', trunk).replace(
+        '</worldbody>', '</body></worldbody>'))
+    (tmp_path / 'data.csv').write_text((fitted.parent / 'data.csv').read_text().replace(
+        't,q1,q2,v1,v2,a1,a2,f1,f2', 't,q_shoulder,q_elbow,v_shoulder,v_elbow,a_shoulder,a_elbow,'
+        'effort_shoulder,effort_elbow'))
+    return tmp_path
+
+
+def test_settings_take_a_free_joint_to_be_held_and_say_so(hung_up, capsys):
+    path = hung_up / 'legged.yaml'
+    assert main(['init', str(hung_up / 'legged.xml'), str(hung_up / 'data.csv'),
+                 '--effort-scale', '1', '-o', str(path)]) == ExitCode.OK
+    assert 'the free joint root' in ' '.join(capsys.readouterr().out.split())
+    assert yaml.safe_load(path.read_text())['robot']['base'] == 'fixed'
+    run = hung_up / 'run'
+    assert main(['fit', str(path), '--holdout', '0.3', '-o', str(run)]) == ExitCode.OK
+    # The trunk is not identified, and the free joint is left to whoever simulates the robot.
+    assert '<freejoint name="root"/>' in (run / 'identified.xml').read_text()
+
+
+def test_a_free_joint_of_which_nothing_is_said_is_refused_with_what_to_say(hung_up, capsys):
+    path = hung_up / 'legged.yaml'
+    path.write_text(SETTINGS.replace('arm.xml', 'legged.xml'))
+    (hung_up / 'data.csv').write_text((hung_up / 'data.csv').read_text().replace(
+        'q_shoulder,q_elbow,v_shoulder,v_elbow,a_shoulder,a_elbow,effort_shoulder,effort_elbow',
+        'q1,q2,v1,v2,a1,a2,f1,f2'))
+    assert main(['fit', str(path), '-o', str(hung_up / 'run')]) == ExitCode.BAD_INPUT
+    assert 'robot: {base: fixed} where it was held' in capsys.readouterr().err
+
+
+def test_motions_of_a_robot_with_a_free_joint_are_planned_for_a_base_that_is_held(
+        hung_up, capsys):
+    path = hung_up / 'plan.yaml'
+    assert main(['init', 'excite', str(hung_up / 'legged.xml'), '-o', str(path), '--lower', '-1',
+                 '--upper', '1', '--velocity', '1', '--effort', '9', '--floor', 'none']
+                ) == ExitCode.OK
+    assert 'hang the robot up, or bolt it down, at trunk' in ' '.join(
+        capsys.readouterr().out.split())
+    assert yaml.safe_load(path.read_text())['robot']['base'] == 'fixed'
