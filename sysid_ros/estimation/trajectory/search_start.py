@@ -11,7 +11,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from sysid_ros.errors import EstimationError
-from sysid_ros.estimation.trajectory.assessment import determined_parameters, lost_parameters
+from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
+from sysid_ros.estimation.trajectory.assessment import (
+    determined_parameters,
+    grouping,
+    lost_parameters,
+)
+from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
 from sysid_ros.estimation.trajectory.pieces_start import pieces_start
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
@@ -26,6 +32,14 @@ class Method(Protocol):
     @property
     def seeks_all_states(self) -> bool:
         """Whether states at all nodes are sought."""
+
+    @property
+    def prior_strength(self) -> float | None:
+        """Weight of the log-det divergence of bodies from their priors."""
+
+    @property
+    def plausibility(self) -> Plausibility:
+        """Margins and ranges of masses."""
 
     def beginning(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
@@ -85,8 +99,30 @@ def search_start(
         pieces = start.problem.with_fixed(start.known.held)
         values = pieces_start(pieces, log)
         if values is not pieces.parameters.values:
-            return SearchStart.of(method, start.problem.with_values(values), None)
+            return _at_pieces(method, start, values)
     return start
+
+
+def _at_pieces(method: Method, start: SearchStart, values: np.ndarray) -> SearchStart:
+    """The start at values that fit short pieces of the motion, with bodies that can exist.
+
+    Pieces move what they tell. A moment of inertia that they do not tell, beside a first moment that
+    they made larger, may be no body's any more, which maximal coordinates cannot simulate.
+    """
+    try:
+        return SearchStart.of(method, start.problem.with_values(values), None)
+    except EstimationError:
+        known, lost = start.known, lost_parameters(start.problem, start.known)
+        cost = QuadraticModel(
+            grouping(start.problem, known)[:, ~lost],
+            start.motion.information[np.ix_(known.mask, known.mask)],
+            np.zeros(np.count_nonzero(known.mask)))
+        allowed, status = consistent_values(
+            start.problem.with_values(values).with_fixed(np.flatnonzero(lost)), values, cost,
+            method.prior_strength or 0.0, method.plausibility)
+        if not status.ok:
+            return start
+        return SearchStart.of(method, start.problem.with_values(allowed), None)
 
 
 def _regressed(method: Method, problem: TrajectoryProblem) -> SearchStart | None:

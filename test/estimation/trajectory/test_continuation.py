@@ -12,6 +12,7 @@ from support import trajectory_problems as made
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory import search_start, shooting, shooting_estimator
+from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
 from sysid_ros.estimation.trajectory.search_log import SearchLog
@@ -20,6 +21,7 @@ from sysid_ros.estimation.trajectory.shooting import Shooting
 from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
 from sysid_ros.estimation.trajectory.stable_step import MOST, stable_steps
 from sysid_ros.mechanics.integrators.sensitivity import InputTrajectory, Simulator
+from sysid_ros.robot.inertia import is_consistent
 
 STEP = 0.01
 
@@ -203,3 +205,21 @@ def test_friction_that_asks_for_more_steps_than_are_taken_is_said_with_the_joint
     needed = int(re.search(r'substeps: (\d+)', note)[1])
     assert 'friction of swing' in note and 20 * MOST < needed < 200 * MOST
     assert 'fit: {shooting: {substeps: ' in note and 'coulomb_smoothing' in note
+
+
+def test_values_of_pieces_that_are_no_body_begin_with_the_nearest_one(monkeypatch):
+    problem, truth, _ = driven(0.9, nodes=401)
+    method = MaximalCoordinatesEstimator(state_error_weight=100.0)
+    own = np.array([problem.parameters.index(f'rod.{name}') for name in (
+        'first_moment_z', 'inertia_yy', 'inertia_xx')])
+    pieces = problem.parameters.values.copy()
+    # What a swing about y tells, further out; the moment of inertia about x it does not tell.
+    pieces[own[:2]] *= 1.6, 1.6**2
+    assert is_consistent(problem.parameters.values[:10]) and not is_consistent(pieces[:10])
+    with pytest.raises(EstimationError, match='no step can be made'):
+        method.beginning(problem.with_values(pieces), None)
+    monkeypatch.setattr(search_start, 'pieces_start', lambda *_: pieces)
+    start = search_start.search_start(method, problem, None, SearchLog(100))
+    found = start.problem.parameters.values
+    assert is_consistent(found[:10]) and found[own[2]] > pieces[own[2]]
+    np.testing.assert_allclose(found[own[:2]], pieces[own[:2]], rtol=0.05)
