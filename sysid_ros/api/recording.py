@@ -38,7 +38,8 @@ class Recording:
 
     Attributes:
         section: What a settings file says in its ``recording:`` section.
-        arrays: Samples in memory: ``t`` of shape ``(T,)`` and ``q, v, a, tau``, ``(T, n)``.
+        arrays: Samples in memory: ``t`` of shape ``(T,)`` and ``q, v, a, tau``, ``(T, n)``; of a
+            sensor ``sensor_<name>``, ``(T, 3)``.
         patterns: Columns of a table by quantity, where ``{joint}`` stands for the joint.
         answers: Of a file whose section is to be guessed, what is known of it, by the options of
             ``sysid init``; None where the section says all.
@@ -78,7 +79,8 @@ class Recording:
         cls, t: ArrayLike, q: ArrayLike, tau: ArrayLike | None = None, *,
         v: ArrayLike | None = None, a: ArrayLike | None = None,
         joints: Sequence[str] | None = None,
-        units: Mapping[str, str | Sequence[str]] | None = None, **section: Any,
+        units: Mapping[str, str | Sequence[str]] | None = None,
+        sensors: Mapping[str, Mapping[str, Any]] | None = None, **section: Any,
     ) -> Recording:
         """A recording in memory.
 
@@ -91,6 +93,9 @@ class Recording:
             joints: Names of the columns.
             units: Other units of ``time``, ``position``, ``velocity``, ``acceleration`` or
                 ``effort``, one or one per joint.
+            sensors: Sensors on links by names of their own, with the keys of ``sensors:`` and what
+                they measured, ``{'kind': 'gyroscope', 'link': 'trunk', 'values': gyro}``, shape
+                ``(T, 3)``.
             section: More keys of the ``recording:`` section, such as
                 ``effort={'sign': -1}`` or ``transmission={'ratios': […]}``.
 
@@ -104,6 +109,7 @@ class Recording:
             if values is not None:
                 arrays[name] = table_of(name, values)
         require_shapes(arrays, joints)
+        section |= {'sensors': _taken_in(sensors, arrays)} if sensors else {}
         described: dict[str, Any] = {'format': 'npz', 'time': {'array': 't'}} | {
             quantity: {'array': name} for quantity, name in _SYMBOLS.items() if name in arrays}
         return cls(_completed(described, joints, units, section), arrays)
@@ -340,6 +346,29 @@ def _completed(
             both = isinstance(under, Mapping) and isinstance(value, Mapping)
             completed[key] = {**under, **value} if both and under is not None else value
     return completed
+
+
+def _taken_in(
+    sensors: Mapping[str, Mapping[str, Any]], arrays: dict[str, np.ndarray]
+) -> dict[str, dict[str, Any]]:
+    """The ``sensors:`` of a section; what they measured is put beside other arrays."""
+    described = {}
+    for name, sensor in sensors.items():
+        if 'values' not in sensor:
+            raise RecordingError(
+                'what the sensor measured is missing', where=f'sensors: {name}',
+                found=', '.join(sensor), fix="Give it as 'values': an array of shape (T, 3)")
+        key = f'sensor_{name}'
+        values = table_of(key, sensor['values'])
+        if values.shape != (len(arrays['t']), 3):
+            raise RecordingError(
+                'the sensor does not fit the stamps', where=f'sensors: {name}',
+                found=values.shape, allowed=f'({len(arrays["t"])}, 3)',
+                fix='Give three numbers for each stamp')
+        arrays[key] = values
+        described[name] = {**sensor, 'array': key}
+        del described[name]['values']
+    return described
 
 
 def _columns(columns: Columns, joints: Sequence[str] | None) -> list[str | int]:

@@ -269,7 +269,7 @@ class Run:
                 'is no name of a file', where='validate(…, name=…)', found=repr(name),
                 fix='Use letters, digits and underscores')
         recording = self.guessed(recording)
-        joints = self.robot.joint_names if recording.needs_joints else ()
+        joints = self.robot.limb_joints if recording.needs_joints else ()
         # The name differs from those of recordings that were fitted: the run has their only copy.
         file = self.folder / RECORDINGS / f'validated_{name}.npz'
         other = identification(recording, file, {}, joints)

@@ -102,9 +102,11 @@ def robot_section(robot: Robot, folder: Path) -> dict[str, Any]:
         file = folder / 'robot_mechanism.yaml'
         file.write_bytes(described.mechanism.text)
     assets = described.asset_folder
+    floats = bool(robot.base_joints)
     return {
         'description': str(file), 'locked_joints': dict(robot.locked_joints),
-        'gravity': robot.gravity.tolist(),
+        # Of a base that floats gravity is a part of its acceleration.
+        **({'base': 'floating'} if floats else {'gravity': robot.gravity.tolist()}),
     } | ({} if assets is None or described.format != 'mjcf' else {'assets': str(assets.resolve())})
 
 
@@ -119,7 +121,7 @@ def joint_names(robot: Mapping[str, Any], base: Path) -> tuple[str, ...]:
         SysidError: The section or the description cannot be used.
     """
     settings = parse_settings(RobotSettings, dict(robot), 'robot')
-    return settings.build(base).robot.joint_names
+    return settings.build(base).robot.limb_joints
 
 
 def identification(
@@ -190,7 +192,6 @@ def _require_described(robot: RobotModel) -> None:
         described.format == 'urdf' and described.mechanism is None)
     for found, words, key in (
         (rotors, 'geared rotors', 'rotors'), (loops, 'closed loops', 'loops'),
-        (robot.base_joints, 'a floating base', 'joints'),
     ):
         if found:
             raise ModelError(

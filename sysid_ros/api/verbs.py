@@ -227,7 +227,7 @@ def payload(
             source.write(file)
         sections = {} if processing is None else {'processing': dict(processing)}
         if isinstance(empty, Run):
-            joints = empty.robot.joint_names if loaded.needs_joints else ()
+            joints = empty.robot.limb_joints if loaded.needs_joints else ()
             settings = identification(
                 empty.guessed(loaded), folder / 'loaded.npz', sections, joints)
             return find_payload(settings, RunFolder.open(empty.folder), link).estimate

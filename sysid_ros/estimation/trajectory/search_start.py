@@ -106,8 +106,8 @@ def search_start(
 def _at_pieces(method: Method, start: SearchStart, values: np.ndarray) -> SearchStart:
     """The start at values that fit short pieces of the motion, with bodies that can exist.
 
-    Pieces move what they tell. A moment of inertia that they do not tell, beside a first moment that
-    they made larger, may be no body's any more, which maximal coordinates cannot simulate.
+    Pieces move what they tell. A moment of inertia that they do not tell, beside a first moment
+    that they made larger, may be no body's any more, which maximal coordinates cannot simulate.
     """
     try:
         return SearchStart.of(method, start.problem.with_values(values), None)
