@@ -143,7 +143,7 @@ class Recording:
         if joints is None and isinstance(position, str):
             joints = _joints_found(position, existing)
         chosen = {'q': position, 'tau': effort, 'v': velocity, 'a': acceleration}
-        arrays = {
+        arrays: dict[str, Any] = {
             name: np.column_stack([
                 _column(frame, column, existing) for column in _columns(columns, joints)])
             for name, columns in chosen.items() if columns is not None}

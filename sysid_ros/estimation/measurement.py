@@ -46,7 +46,7 @@ class Measurement:
             setup: The settings, which name the recording, and the torque model.
 
         Raises:
-            EstimationError: The robot has actuators, and the bag is too long to be simulated.
+            EstimationError: The robot has actuators or sensors on links, and the bag is too long.
             RecordingError: The recording cannot be read or does not fit.
         """
         described, folder = setup.identification.described, setup.identification.folder
@@ -56,9 +56,11 @@ class Measurement:
                 with_hidden_positions(recorded, setup), setup.model)
             return cls(setup, recording, setup.align(recording), None,
                        hidden_joints(setup, recorded))
-        if actuated(setup.model) is not None:
+        beside = 'commands' if actuated(setup.model) is not None else (
+            'sensors on links' if described.sensors else '')
+        if beside:
             raise EstimationError(
-                'a bag with commands has to fit into memory', where=described.file or '',
+                f'a bag with {beside} has to fit into memory', where=described.file or '',
                 found=f'more than recording: {{memory_limit: {described.memory_limit:g}}}',
                 fix='Raise recording.memory_limit, in MB, or cut the bag')
         bag = LongBag.survey(described, folder)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from support.flying_robot import flying_robot
-from sysid_ros.errors import ConfigurationError, RecordingError
+from sysid_ros.errors import ConfigurationError, EstimationError, RecordingError
 from sysid_ros.estimation.fit_setup import FitSetup
+from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.estimation.online.online import OnlineIdentification, OnlineSettings
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.evaluation.simulation import simulate
@@ -129,3 +131,16 @@ def test_what_does_not_fit_the_bag_is_refused_with_what_to_do(flying, changes, w
 def test_a_sign_is_for_forces_and_moments_alone(flying):
     with pytest.raises(ConfigurationError, match='forces and moments alone have a sign'):
         dataset(flying, recording={'sensors': sensors(flying, gyroscope={'sign': -1})})
+
+
+def test_a_bag_beyond_the_memory_is_refused_since_its_sensors_have_to_fit(flying):
+    setup = FitSetup.load(flying.settings(recording={'memory_limit': 0.1}))
+    with pytest.raises(EstimationError, match='a bag with sensors on links has to fit into memory'):
+        Measurement.read(setup)
+
+
+def test_joint_states_alone_do_not_follow_a_base_that_floats(flying):
+    setup = FitSetup.load(flying.settings(robot={
+        'urdf': 'robot.urdf', 'base': 'floating', 'terms': {'viscous_friction': 'all'}}))
+    with pytest.raises(EstimationError, match='how a base that floats moves'):
+        OnlineIdentification(setup, OnlineSettings())

@@ -119,7 +119,8 @@ class OnlineIdentification:
 
     Raises:
         ConfigurationError: The robot has several ends, and no link that carries loads is named.
-        EstimationError: The model is not linear in all parameters, or the robot has actuators.
+        EstimationError: The model is not linear in all parameters, the robot has actuators, or its
+            base floats.
     """
 
     def __init__(self, setup: FitSetup, settings: OnlineSettings) -> None:
@@ -128,6 +129,10 @@ class OnlineIdentification:
             raise EstimationError(
                 'the torques of a robot with actuators are not measured, so it cannot be followed '
                 'row by row', where='robot.actuators', fix='Fit its recordings instead')
+        if model.robot.base_joints:
+            raise EstimationError(
+                'joint states do not tell how a base that floats moves, so the robot cannot be '
+                'followed row by row', where='robot.base', fix='Fit its recordings instead')
         if not model.is_linear:
             raise EstimationError(
                 'the model is not linear in all parameters, so it cannot be followed row by row',
