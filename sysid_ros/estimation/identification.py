@@ -130,7 +130,8 @@ class Identification:
             ConfigurationError: The settings have no robot.
             ModelError: The description cannot be used.
         """
-        return self.robot().build(self.base, self.settings.recording.joints)
+        return self.robot().build(
+            self.base, self.settings.recording.joints, self.described.unpowered)
 
     def robot(self) -> RobotSettings:
         """The robot's section of the settings.

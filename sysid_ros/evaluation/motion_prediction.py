@@ -92,7 +92,7 @@ class OpenLoop:
     def holds_positions(self) -> bool:
         """Whether drives keep errors from growing."""
         actuated = self.problem.actuated
-        return actuated is not None and actuated.actuators.hold_positions
+        return actuated is not None and actuated.hold_positions
 
     def pieces(self, horizon: float | None) -> tuple[Piece, ...]:
         """Segments cut into pieces of a length in [s] at most; None for whole ones."""

@@ -17,13 +17,13 @@ from pydantic import (
 )
 
 from sysid_ros.errors import ConfigurationError
-from sysid_ros.mechanics.actuators.actuators import Actuators
 from sysid_ros.mechanics.actuators.settings import ActuatorSettings, build_actuators
 from sysid_ros.mechanics.joint_terms.term import (
     DescribedTerm,
     JointTerm,
     TermKeys,
     described_dynamics,
+    driven_joints,
 )
 from sysid_ros.mechanics.joint_terms.terms import joint_terms
 from sysid_ros.mechanics.torque_model import TorqueModel
@@ -136,12 +136,15 @@ class TermSettings(_keys_of(joint_terms(), TermKeys)):  # type: ignore[misc]
         }
         return self.model_copy(update=found)
 
-    def simulated(self, actuators: Actuators) -> TermSettings:
+    def simulated(self, driven: Sequence[str]) -> TermSettings:
         """These settings, for motion that is simulated under actuators, where left out.
 
         Drives have inertia, whatever the description says of it, and friction has to be smooth.
+
+        Args:
+            driven: Joints that have a drive, whether commands or torques of it are known.
         """
-        found = {} if 'armature' in self.model_fields_set else {'armature': actuators.names}
+        found = {} if 'armature' in self.model_fields_set else {'armature': tuple(driven)}
         return self.smoothed().model_copy(update=found)
 
     def smoothed(self) -> TermSettings:
@@ -269,12 +272,15 @@ class RobotSettings(StrictSettings):
         """The description's file in a folder, or the text that stands for it."""
         return self.file if self.file.lstrip().startswith('<') else base / self.file
 
-    def build(self, base: Path, moving: Sequence[str] | None = None) -> TorqueModel:
+    def build(
+        self, base: Path, moving: Sequence[str] | None = None, unpowered: Sequence[str] = (),
+    ) -> TorqueModel:
         """Load the robot and put its torque model together.
 
         Args:
             base: Folder that file names are relative to.
             moving: Joints that move, where all others are to be locked.
+            unpowered: Joints that nothing drives.
 
         Raises:
             ModelError: The description cannot be used, or a name does not exist in it.
@@ -291,6 +297,9 @@ class RobotSettings(StrictSettings):
             robot = replace(robot, free_joint='')
         actuators = build_actuators(
             self.actuators, self.command_delay, self.command_time_constant, robot)
-        terms = self.terms if actuators is None else self.terms.simulated(actuators)
+        terms = self.terms
+        if actuators is not None:
+            terms = terms.simulated([
+                name for name in driven_joints(robot) if name not in unpowered])
         built = [*terms.described(robot).build(robot), *([actuators] if actuators else [])]
         return TorqueModel(robot.with_rotors(self.rotors), built)

@@ -238,3 +238,22 @@ def test_a_bag_that_is_too_long_to_be_simulated_is_refused(folder):
         'memory_limit': 1.0})
     with pytest.raises(EstimationError, match=r'has to fit into memory.*memory_limit: 1\}'):
         Measurement.read(setup_of(folder, settings))
+
+
+@pytest.mark.parametrize(('recording', 'has_drive'), [
+    ({'effort': {'columns': {'shoulder': 'u_shoulder'}}, 'command': {
+        'columns': {'elbow': 'u_elbow'}}}, True),
+    ({'unpowered': ['shoulder'], 'command': {'columns': {'elbow': 'u_elbow'}}}, False),
+])
+def test_joints_beside_those_with_actuators_run_away_and_have_armatures_if_they_have_drives(
+        folder, recording, has_drive):
+    servo = {'kind': 'position_servo', 'kp': 30.0, 'kd': 1.0}
+    setup = setup_of(folder, changed(robot={'actuators': {'elbow': servo}}, recording=recording))
+    drives = actuated(setup.model)
+    assert drives.actuators.names == ('elbow',) and not drives.hold_positions
+    assert actuated(setup_of(folder).model).hold_positions
+    assert ('shoulder.armature' in setup.model.parameters.names) is has_drive
+    assert 'elbow.armature' in setup.model.parameters.names
+    measured = Measurement.read(setup)
+    tau = dict(zip(measured.dataset.joint_names, measured.dataset.tau.T, strict=True))
+    assert bool(np.abs(tau['shoulder']).max() > 0.1) is has_drive

@@ -250,7 +250,7 @@ class ShootingEstimator(TrajectoryLeastSquares):
     def longest(self, problem: TrajectoryProblem) -> float:
         """Length of the longest piece asked for in [s]."""
         whole, actuated = self._whole(problem), problem.actuated
-        if self.horizon is None and actuated and not actuated.actuators.hold_positions:
+        if self.horizon is None and actuated and not actuated.hold_positions:
             return min(_OPEN_LOOP, whole)
         return whole if self.horizon is None else min(self.horizon, whole)
 
@@ -260,7 +260,7 @@ class ShootingEstimator(TrajectoryLeastSquares):
         Drives that hold positions, and good values, keep motion near to what was measured.
         """
         longest, actuated = self.longest(problem), problem.actuated
-        if problem.near or (actuated is not None and actuated.actuators.hold_positions):
+        if problem.near or (actuated is not None and actuated.hold_positions):
             return longest
         return min(_FIRST, longest)
 

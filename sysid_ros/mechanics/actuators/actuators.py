@@ -188,11 +188,6 @@ class Actuators(LawTerm):
         """Joints with an actuator."""
         return tuple(each.joint for each in self.joints)
 
-    @property
-    def hold_positions(self) -> bool:
-        """Whether all hold their joints to positions."""
-        return all(each.kind.feedback for each in self.joints)
-
     def arrays(
         self, joint_names: Sequence[str], values: np.ndarray, slots: np.ndarray
     ) -> ActuatorArrays:
@@ -232,6 +227,12 @@ class ActuatedModel:
     actuators: Actuators
     first: int
     joint_names: tuple[str, ...]
+
+    @property
+    def hold_positions(self) -> bool:
+        """Whether every joint has a drive that holds it to a position; others run away."""
+        held = {each.joint for each in self.actuators.joints if each.kind.feedback}
+        return held.issuperset(self.joint_names)
 
     @property
     def count(self) -> int:
