@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -77,3 +78,34 @@ def require_shapes(arrays: Mapping[str, np.ndarray], joints: Sequence[str] | Non
             + ('' if joints is None else f', the joints being {", ".join(joints)}'),
             fix=f'Transpose it: {name}.T' if turned else
             'Give one row for each stamp and one column for each joint')
+
+
+def put_sensors(
+    sensors: Mapping[str, Mapping[str, Any]], arrays: dict[str, np.ndarray]
+) -> dict[str, dict[str, Any]]:
+    """The ``sensors:`` of a section; what they measured is put beside other arrays.
+
+    Args:
+        sensors: Keys of each sensor by its name, and ``values``, shape ``(T, 3)``.
+        arrays: Arrays by name, with the stamps ``t``; those of the sensors are added.
+
+    Raises:
+        RecordingError: Values are missing, or do not fit the stamps.
+    """
+    described = {}
+    for name, sensor in sensors.items():
+        if 'values' not in sensor:
+            raise RecordingError(
+                'what the sensor measured is missing', where=f'sensors: {name}',
+                found=', '.join(sensor), fix="Give it as 'values': an array of shape (T, 3)")
+        key = f'sensor_{name}'
+        values = table_of(key, sensor['values'])
+        if values.shape != (len(arrays['t']), 3):
+            raise RecordingError(
+                'the sensor does not fit the stamps', where=f'sensors: {name}',
+                found=values.shape, allowed=f'({len(arrays["t"])}, 3)',
+                fix='Give three numbers for each stamp')
+        arrays[key] = values
+        described[name] = {**sensor, 'array': key}
+        del described[name]['values']
+    return described

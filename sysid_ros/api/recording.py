@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_ros.api.arrays import require_shapes, seconds_of, table_of
+from sysid_ros.api.arrays import put_sensors, require_shapes, seconds_of, table_of
 from sysid_ros.api.guess_answers import answers_of, as_keyword
 from sysid_ros.errors import RecordingError, did_you_mean
 from sysid_ros.recording.description import RecordingSettings
@@ -109,7 +109,7 @@ class Recording:
             if values is not None:
                 arrays[name] = table_of(name, values)
         require_shapes(arrays, joints)
-        section |= {'sensors': _taken_in(sensors, arrays)} if sensors else {}
+        section |= {'sensors': put_sensors(sensors, arrays)} if sensors else {}
         described: dict[str, Any] = {'format': 'npz', 'time': {'array': 't'}} | {
             quantity: {'array': name} for quantity, name in _SYMBOLS.items() if name in arrays}
         return cls(_completed(described, joints, units, section), arrays)
@@ -346,29 +346,6 @@ def _completed(
             both = isinstance(under, Mapping) and isinstance(value, Mapping)
             completed[key] = {**under, **value} if both and under is not None else value
     return completed
-
-
-def _taken_in(
-    sensors: Mapping[str, Mapping[str, Any]], arrays: dict[str, np.ndarray]
-) -> dict[str, dict[str, Any]]:
-    """The ``sensors:`` of a section; what they measured is put beside other arrays."""
-    described = {}
-    for name, sensor in sensors.items():
-        if 'values' not in sensor:
-            raise RecordingError(
-                'what the sensor measured is missing', where=f'sensors: {name}',
-                found=', '.join(sensor), fix="Give it as 'values': an array of shape (T, 3)")
-        key = f'sensor_{name}'
-        values = table_of(key, sensor['values'])
-        if values.shape != (len(arrays['t']), 3):
-            raise RecordingError(
-                'the sensor does not fit the stamps', where=f'sensors: {name}',
-                found=values.shape, allowed=f'({len(arrays["t"])}, 3)',
-                fix='Give three numbers for each stamp')
-        arrays[key] = values
-        described[name] = {**sensor, 'array': key}
-        del described[name]['values']
-    return described
 
 
 def _columns(columns: Columns, joints: Sequence[str] | None) -> list[str | int]:
