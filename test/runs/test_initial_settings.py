@@ -482,6 +482,19 @@ def test_joints_without_torque_are_asked_about_and_need_none_where_nothing_drive
         guessed(robot, file, unpowered='wrist2')
 
 
+def test_joints_whose_drives_were_told_something_in_place_of_a_torque_are_named(
+        arm, recorded, robot, tmp_path):
+    t, q, _, tau = recorded
+    names = arm.model.robot.joint_names
+    file = write_csv(
+        tmp_path / 'log.csv', [
+            't', *(f'q_{name}' for name in names), f'tau_{names[0]}',
+            *(f'command_{name}' for name in names[1:])], [t, q, tau[:, 0], q[:, 1:]])
+    with pytest.raises(
+            OpenQuestionsError, match=rf'command_{names[1]}.* tell drives: .*actuators: …'):
+        guessed(robot, file)
+
+
 def test_a_free_swing_needs_no_torque(arm, recorded, robot, tmp_path):
     t, q, _, _ = recorded
     names = arm.model.robot.joint_names

@@ -214,3 +214,24 @@ def preference(quantity: str, stem: Sequence[str]) -> int:
     """How far behind in the list of words for a quantity a name's word is; small is sure."""
     words = _WORDS[quantity]
     return min((words.index(word) for word in stem if word in words), default=len(words))
+
+
+def in_words(columns: Sequence[ColumnName]) -> str:
+    """Columns in a few words: the first and the last.
+
+    Args:
+        columns: One at least.
+    """
+    names = [column.name or f'column {column.column}' for column in columns]
+    return names[0] if len(names) == 1 else f'{names[0]} … {names[-1]}'
+
+
+def as_option(columns: Sequence[ColumnName]) -> str:
+    """What names columns on the command line, by their names or else their numbers.
+
+    Args:
+        columns: The columns.
+    """
+    if all(column.name for column in columns):
+        return ','.join(column.name for column in columns)
+    return ','.join(str(column.column) for column in columns)

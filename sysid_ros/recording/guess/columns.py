@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from sysid_ros.errors import RecordingError, did_you_mean, listed
 from sysid_ros.recording.guess.column_names import (
     ColumnName,
+    as_option,
     column_names,
+    in_words,
     preference,
     words_of,
 )
@@ -148,11 +150,11 @@ class _Search:
         if mapped is None:
             return
         ordered, evidence = mapped
-        left = '; '.join(_short(group) for group in likely[1:4])
+        left = '; '.join(in_words(group) for group in likely[1:4])
         self._found.quantities['command'] = ordered
         self._found.commanded = commanded_quantity(ordered[0])
         self._found.findings.append(Finding(
-            'command', _short(ordered), 'no torque was recorded; ' + evidence
+            'command', in_words(ordered), 'no torque was recorded; ' + evidence
             + (f'; not {left}' if left else '')))
 
     def _find_time(self) -> None:
@@ -168,7 +170,7 @@ class _Search:
                 return
             self._found.questions.append(Question(
                 'rate', 'How many rows were recorded in a second?',
-                f'no column that grows from row to row: {_short(stamps)}; '
+                f'no column that grows from row to row: {in_words(stamps)}; '
                 f'{why_not(stamps[0], self._head.values[stamps[0].column])}', '1000'))
         if not running:
             return
@@ -211,9 +213,9 @@ class _Search:
             return None
         ordered, evidence = mapped
         if others:
-            left = '; '.join(_short(group) for group in others[:3])
+            left = '; '.join(in_words(group) for group in others[:3])
             evidence += f'; not {left}'
-        self._found.findings.append(Finding(quantity, _short(ordered), evidence))
+        self._found.findings.append(Finding(quantity, in_words(ordered), evidence))
         return ordered
 
     def _groups(self, quantity: str) -> list[list[ColumnName]]:
@@ -274,7 +276,7 @@ class _Search:
                 'joints', listed(moving[:count]), f'{listed(rest)} looks like a gripper'))
             return moving[:count]
         self._found.questions.append(Question(
-            'joints', f'Which joints are the {count} columns {_short(columns)}?',
+            'joints', f'Which joints are the {count} columns {in_words(columns)}?',
             f'{len(moving)} moving joints: {listed(moving)}', ','.join(moving[:count])))
         return None
 
@@ -329,23 +331,29 @@ class _Search:
             return self._question(
                 quantity, f'No column of {quantity} names {listed(joints)}: which are theirs?',
                 group)
+        drives = [column for column in self._columns
+                  if column.joint in joints and _may_be_told(column)]
+        commanded = (
+            f'; {in_words(drives)} tell drives: where these have no torque sensor, write robot: '
+            '{actuators: …} for them by hand, as for robots without torque sensors'
+        ) if drives else ''
         return Question(
             'unpowered',
             f'No column of {quantity} names {listed(joints)}: does nothing drive them?',
-            f'{_short(group)}; where something does, --effort names the columns of all that are '
-            'driven', ','.join(joints))
+            f'{in_words(group)}; where something does, --effort names the columns of all that are '
+            f'driven{commanded}', ','.join(joints))
 
     def _question(
         self, quantity: str, text: str, *groups: Sequence[ColumnName]
     ) -> Question:
-        shown = ' or '.join(map(_short, groups))
+        shown = ' or '.join(map(in_words, groups))
         if not shown:
             shown = listed(self._head.names, 20) if self._head.has_header else (
                 f'{len(self._head.names)} columns without a header')
         option = 'effort' if quantity == 'current' else quantity
         first = 0 if self._found.time is None and self._head.has_header else 1
         last = first + max(len(self._moving), 1) - 1
-        example = _pattern(groups[0]) if groups else f'{first}-{last}'
+        example = as_option(groups[0]) if groups else f'{first}-{last}'
         return Question(option, text, shown, example)
 
 
@@ -385,16 +393,3 @@ def _known_joints(text: str, moving: Sequence[str]) -> tuple[str, ...]:
             fix=(did_you_mean(unknown[0], moving) if unknown else None)
             or 'Name joints of the robot, in the order of the columns')
     return joints
-
-
-def _short(columns: Sequence[ColumnName]) -> str:
-    """Columns in a few words."""
-    names = [column.name or f'column {column.column}' for column in columns]
-    return names[0] if len(names) == 1 else f'{names[0]} … {names[-1]}'
-
-
-def _pattern(columns: Sequence[ColumnName]) -> str:
-    """What names a group on the command line."""
-    if all(column.name for column in columns):
-        return ','.join(column.name for column in columns)
-    return ','.join(str(column.column) for column in columns)
