@@ -46,6 +46,7 @@ class Recording:
         findings: What was guessed, and why.
         actuators: What was guessed of the drives, as ``robot: actuators:`` says it, where no torque
             was recorded.
+        base: ``'fixed'`` where a free joint of the description was guessed to be held.
         folder: Folder that file names of the section are relative to; None where they are
             absolute, or the recording is arrays.
 
@@ -59,6 +60,7 @@ class Recording:
     answers: Mapping[str, str] | None = None
     findings: tuple[str, ...] = ()
     actuators: Mapping[str, Any] = field(default_factory=dict)
+    base: str = ''
     folder: Path | None = None
 
     def __post_init__(self) -> None:
@@ -284,7 +286,7 @@ class Recording:
         drives = {} if 'actuators' in robot else guess.robot.get('actuators', {})
         return Recording(
             guess.section | {'file': str(file)}, findings=tuple(map(str, guess.findings)),
-            actuators=drives)
+            actuators=drives, base=guess.robot.get('base', ''))
 
     def described(self, joints: Sequence[str], file: str = 'recording.npz') -> dict[str, Any]:
         """The ``recording:`` section of settings.

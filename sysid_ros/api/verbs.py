@@ -276,9 +276,10 @@ def _described(
     if any(one.findings for one in sources.values()):
         # Joints that the files do not have, or that stood still in them, are held.
         sections = {**sections, 'robot': {'locked_joints': 'rest', **sections['robot']}}
-    drives = next((one.actuators for one in sources.values() if one.actuators), None)
-    if drives is not None:
-        sections = {**sections, 'robot': {'actuators': drives, **sections['robot']}}
+    guessed = {
+        key: value for one in sources.values()
+        for key, value in (('actuators', one.actuators), ('base', one.base)) if value}
+    sections = {**sections, 'robot': {**guessed, **sections['robot']}}
     further = {
         key: value for key, value in sections.items() if key not in ('robot', 'fit', 'known')}
     return [

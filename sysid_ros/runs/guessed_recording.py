@@ -61,10 +61,12 @@ class GuessedRecording(SettingsGuess):
             SysidError: Robot or recording cannot be read.
         """
         # Which joints are locked because they were not recorded is what is sought.
+        # Columns are those of joints, whatever the base does.
         known = {key: value for key, value in robot.items()
-                 if (key, value) != ('locked_joints', 'rest')}
+                 if (key, value) != ('locked_joints', 'rest') and key != 'base'}
         model = parse_settings(RobotSettings, known, 'robot').build(folder).robot
-        form, held = _format_of(recording), {'base': 'fixed'} if model.free_joint else {}
+        form, floats = _format_of(recording), bool(model.free_joint)
+        held = {'base': 'fixed'} if floats and 'base' not in robot else {}
         guess = cls(
             {**robot, **held}, replace(model, free_joint=''), recording, folder, told)
         if held:

@@ -14,6 +14,14 @@ from sysid_ros.recording.guess.evidence import OpenQuestionsError, Question
 
 OWN = driver(drivers.SERVOS, ('gripper',))
 PLAIN = driver(drivers.SERVOS)
+LEGGED = """<mujoco><worldbody>
+<body name="trunk"><freejoint name="root"/><inertial pos="0 0 0" mass="4" diaginertia="1 1 1"/>
+<body name="thigh"><joint name="hip" axis="0 1 0"/>
+<inertial pos="0 0 -0.1" mass="1" diaginertia="0.01 0.01 0.01"/>
+<body name="calf" pos="0 0 -0.2"><joint name="knee" axis="0 1 0"/>
+<inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.01 0.01 0.01"/></body></body></body></worldbody>
+<actuator><position joint="hip" kp="20" kv="1"/><position joint="knee" kp="20" kv="1"/></actuator>
+</mujoco>"""
 
 
 @pytest.fixture(scope='module')
@@ -95,3 +103,18 @@ def test_a_fit_of_a_bag_takes_what_was_guessed(folder, measured):
     assert settings['robot']['locked_joints'] == 'rest'
     validation = si.validate(fit, si.Recording.from_bag(bag))
     assert not validation.verdict.committable  # it is what was fitted
+
+
+def test_a_free_joint_of_the_description_is_held_where_columns_are_guessed(tmp_path):
+    (tmp_path / 'legged.xml').write_text(LEGGED)
+    t = np.arange(0.0, 8.0, 0.005)
+    u = np.column_stack([0.5 * np.sin(2.0 * t + k) * np.sin(0.7 * t) for k in range(2)])
+    write_table(tmp_path / 'log.csv', [
+        (['t'], t), (['q_hip', 'q_knee'], 0.98 * u), (['action_hip', 'action_knee'], u)])
+    guessed = si.Recording.from_csv(tmp_path / 'log.csv').guessed(
+        {'description': str(tmp_path / 'legged.xml')})
+    assert guessed.base == 'fixed' and guessed.actuators
+    assert any('the free joint root' in finding for finding in guessed.findings)
+    floating = si.Recording.from_csv(tmp_path / 'log.csv').guessed(
+        {'description': str(tmp_path / 'legged.xml'), 'base': 'floating'})
+    assert floating.base == 'floating' and not any('root' in one for one in floating.findings)
