@@ -136,7 +136,7 @@ def test_a_topic_of_another_type_is_said(bag):
     ({'unit': 'deg'}, "imu: unit: unknown unit.*Did you mean 'deg/s'"),
     ({'columns': None}, "the key 'columns' is missing.*Add columns: \\[wx, wy, wz\\]"),
     ({'topic': '/imu'}, "'topic' means nothing for the format 'csv'"),
-    ({'kind': 'compass'}, "'gyroscope', 'accelerometer' or 'position'"),
+    ({'kind': 'compass'}, "'gyroscope', 'accelerometer', 'position', 'force' or 'moment'"),
     ({'noise': 0.0}, 'sensors.imu.noise: the value is out of range.*allowed above 0'),
 ])
 def test_mistakes_in_settings_are_said(sensor, words):

@@ -197,14 +197,17 @@ def test_a_pose_is_written_where_the_robot_touches_itself_in_the_middle(tmp_path
     assert np.isfinite(designer.rest()).all()
 
 
-def test_a_robot_whose_base_floats_is_refused_with_what_to_do(tmp_path):
+def test_a_base_that_floats_is_to_be_held(tmp_path):
     (tmp_path / 'robot.xml').write_text(
         '<mujoco><worldbody><body name="base"><freejoint name="root"/><geom size=".1" mass="1"/>'
         '<body name="arm"><joint name="j" axis="0 1 0" range="-90 90"/>'
         '<geom size=".05" pos="0 0 .3" mass="1"/></body></body></worldbody></mujoco>')
-    with pytest.raises(SysidError, match="free joint 'root'.*Remove it from a copy"):
-        initial_excitation(tmp_path / 'robot.xml', tmp_path, {}, Surroundings())
-
+    settings = initial_excitation(
+        tmp_path / 'robot.xml', tmp_path, {'velocity': '1', 'effort': '9', 'floor': 'none'},
+        Surroundings())
+    assert settings.sections['robot']['base'] == 'fixed'
+    assert any('hang the robot up, or bolt it down, at base' in str(found)
+               for found in settings.findings)
 
 def test_a_robot_with_closed_loops_begins_where_they_are_assembled(tmp_path):
     linkage = closed_robots.five_bar_linkage()

@@ -54,7 +54,8 @@ def test_gaps_jitter_and_little_motion_are_counted_and_said(rng):
     robot = type('Robot', (), {
         'limits': type('Limits', (), {'lower': np.array([-2.0, -np.inf]),
                                       'upper': np.array([2.0, np.inf])}),
-        'joint_types': ('revolute', 'continuous'),
+        'joint_types': ('revolute', 'continuous'), 'base_joints': (),
+        'limb_joints': ('base_yaw', 'shoulder_pitch'),
     })
     data = align(source, ('base_yaw', 'shoulder_pitch'), Processing())
     quality = assess_quality(source, data, robot, processing=Processing(standstill_velocity=0.1))
