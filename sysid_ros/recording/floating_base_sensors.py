@@ -60,8 +60,13 @@ def with_sensors(
     accelerometer = _on_base(robot, recording.sensors, 'accelerometer')
     base = _base_motion(robot, gyroscope, accelerometer, clock)
     data = floating_base_dataset(robot, joints, base, wrenches=wrenches, all_measured=measured)
-    require_right_units(
-        robot, base, data, flies=contacts == 'none', carried=measured and bool(touching))
+    try:
+        require_right_units(
+            robot, base, data, flies=contacts == 'none', carried=measured and bool(touching))
+    except RecordingError as error:
+        if processing.unit_check == 'refuse':
+            raise
+        data = replace(data, warnings=(*data.warnings, str(error)))
     return clock.masked(data, (gyroscope, accelerometer, *touching))
 
 

@@ -144,3 +144,10 @@ def test_joint_states_alone_do_not_follow_a_base_that_floats(flying):
         'urdf': 'robot.urdf', 'base': 'floating', 'terms': {'viscous_friction': 'all'}}))
     with pytest.raises(EstimationError, match='how a base that floats moves'):
         OnlineIdentification(setup, OnlineSettings())
+
+
+def test_units_that_look_wrong_are_a_warning_where_settings_say_so(flying):
+    turned = sensors(flying, force={'sign': -1})
+    data = dataset(
+        flying, recording={'sensors': turned}, processing={'unit_check': 'warn'})
+    assert any('pull the robot down' in warning for warning in data.warnings)

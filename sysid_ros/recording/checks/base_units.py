@@ -103,4 +103,5 @@ def _require_mass(robot: RobotModel, felt: np.ndarray, dataset: Dataset) -> None
             'forces on links carry another mass than that of the robot', where=dataset.source,
             found=f'{carried:.3g} kg', allowed=f'about {mass:.3g} kg, as described',
             fix='Set the unit of the sensors, as unit: kgf; name those of all links that are '
-            'touched, or write recording: {contacts: unmeasured}')
+            'touched, or write recording: {contacts: unmeasured}; where the masses of the '
+            'description are wrong, processing: {unit_check: warn}')
