@@ -17,8 +17,9 @@ from sysid_ros.recording.recording import Recording
 # Pieces of each joint, samples of a piece by quantity, and what values are rounded to, in parts of
 # the power of ten below the largest, which is the same for most of a recording's parts.
 _PIECES, _SAMPLES, _ROUNDED = 32, {'effort': 12, 'position': 50}, 1e-5
-# Values that differ, of a signal fine enough to tell recordings apart, as a part of its samples.
-_FINE = 0.2
+# Values that differ, of a signal fine enough to tell recordings apart, as a part of the samples
+# that are looked at, so many at most.
+_FINE, _LOOKED_AT = 0.2, 100_000
 # Pieces found again, at least and as a part of all; rounding of another format spoils some.
 _FOUND, _SHARE = 4, 0.03
 
@@ -70,7 +71,8 @@ def _pieces(recording: Recording, joint: str) -> np.ndarray:
             continue
         values = channel.column(joint)
         values = values[np.isfinite(values)]
-        if len(values) >= samples and len(np.unique(values)) > _FINE * len(values):
+        some = values[::len(values) // _LOOKED_AT + 1]
+        if len(values) >= samples and len(np.unique(some)) > _FINE * len(some):
             step = _ROUNDED * 10.0 ** np.floor(np.log10(np.abs(values).max()))
             whole = np.rint(values / step).astype(np.int64)
             return np.lib.stride_tricks.sliding_window_view(whole, samples)

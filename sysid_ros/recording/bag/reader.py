@@ -311,8 +311,9 @@ class JointStateGathering:
             t: Time of every message that was stored in [s].
         """
         return {
-            name: np.unique(group.t)
-            for group in self._tables[self.settings.topic].groups(t) for name in group.names
+            name: stamps
+            for group in self._tables[self.settings.topic].groups(t)
+            for stamps in [np.unique(group.t)] for name in group.names
         }
 
     def _check_joints(self, path: Path) -> None:

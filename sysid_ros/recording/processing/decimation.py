@@ -16,14 +16,14 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 
 import numpy as np
 
 from sysid_ros.recording.processing import butterworth
+from sysid_ros.recording.processing.decimation_kernels import run_over_blocks
 
 #: Samples of a slice of a signal, shape ``(K, ...)``.
 Samples = Callable[[slice], np.ndarray]
@@ -116,28 +116,17 @@ class Decimation:
         """
         signal = _Extended(samples, length, self.pad)
         first = int(keep[0]) + self.pad
-        whole, rest = divmod(signal.length - first, self.step)
-        blocks = [self._of(self.step)] * whole
-        sums = self._sums(signal, first, whole)
-        if rest:
-            blocks.append(self._of(rest))
-            last = blocks[-1].weights @ signal(signal.length - rest, signal.length)
-            sums = chain(sums, [last])
-        state = self._lead(signal, first)
+        state, last = self._lead(signal, first), signal(0, 1)[0]
         k, ahead = len(state), []
-        for block, part in zip(blocks, sums, strict=True):
-            found = block.ahead @ state + part
-            state = found[:k]
-            ahead.append(found[k:-1].copy())
+        for block, parts in self._parts(signal, first):
+            run_over_blocks(block.ahead, parts, state, False)
+            last = parts[-1, -1]
+            ahead.append((block, parts[:, k:-1].copy()))
         # Behind the end the forward run stays as it is, and the backward run is steady there.
-        state = self._steady()[:, None] * found[-1]
-        rows = np.empty((len(keep), state.shape[1]))
-        for number, block in reversed(list(enumerate(blocks))):
-            found = block.back[k:-1] @ state + ahead[number]
-            state = found[:k]
-            if number < len(keep):
-                rows[number] = found[k]
-        return rows
+        state = self._steady()[:, None] * last
+        for block, parts in reversed(ahead):
+            run_over_blocks(block.back[k:-1], parts, state, True)
+        return np.concatenate([parts[:, k] for _, parts in ahead])[:len(keep)]
 
     @property
     def memory_per_sample(self) -> float:
@@ -154,14 +143,23 @@ class Decimation:
         sections = butterworth.sections(self.order, self.cutoff, self.rate)
         return np.asarray(sosfilt_zi(sections)).reshape(-1)
 
-    def _sums(self, signal: _Extended, first: int, count: int) -> Iterable[np.ndarray]:
-        """Weighted sums of the samples of blocks, shape ``(2 k + 2, C)`` each."""
+    def _parts(self, signal: _Extended, first: int) -> Iterator[tuple[_Block, np.ndarray]]:
+        """Alike blocks from a sample on to the end, and sums of samples ``(B, 2 k + 2, C)``."""
+        whole, rest = divmod(signal.length - first, self.step)
+        for sums in self._sums(signal, first, whole):
+            yield self._of(self.step), sums
+        if rest:
+            block = self._of(rest)
+            yield block, (block.weights @ signal(signal.length - rest, signal.length))[None]
+
+    def _sums(self, signal: _Extended, first: int, count: int) -> Iterator[np.ndarray]:
+        """Weighted sums of the samples of blocks, some at a time, shape ``(B, 2 k + 2, C)``."""
         weights = self._of(self.step).weights
         together = max(_HELD // (8 * signal.columns * self.step), 1)
         for begin in range(0, count, together):
             end = min(begin + together, count)
             values = signal(first + begin * self.step, first + end * self.step)
-            yield from weights @ values.reshape(end - begin, self.step, -1)
+            yield weights @ values.reshape(end - begin, self.step, -1)
 
     def _lead(self, signal: _Extended, first: int) -> np.ndarray:
         """State of the forward run before the first sample that is wanted, shape ``(k, C)``."""
@@ -172,9 +170,8 @@ class Decimation:
             before = np.broadcast_to(signal(0, 1), (self.step - rest, signal.columns))
             values = np.concatenate([before, signal(0, rest)])
             state = block.ahead[:k] @ state + block.weights[:k] @ values
-        ahead = block.ahead[:k]
         for sums in self._sums(signal, rest, first // self.step):
-            state = ahead @ state + sums[:k]
+            run_over_blocks(block.ahead, sums, state, False)
         return state
 
 
