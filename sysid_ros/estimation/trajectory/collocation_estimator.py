@@ -9,8 +9,8 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
-from sysid_ros.errors import ConfigurationError, EstimationError, UnreachableError
-from sysid_ros.estimation.estimate import LACKS, Estimate, Status
+from sysid_ros.errors import ConfigurationError, EstimationError
+from sysid_ros.estimation.estimate import LACKS, Status
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.collocation import Collocation
 from sysid_ros.estimation.trajectory.collocation_noise import HIDDEN, renewed_levels
@@ -22,9 +22,11 @@ from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.settings import Scheme
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.starts import initial_states
-from sysid_ros.estimation.trajectory.step_error import step_errors, too_long
+from sysid_ros.estimation.trajectory.step_error import step_errors
 from sysid_ros.numerics.least_squares.chain import NormalEquations
 
+# Orders of the rules in the length of a step.
+_ORDERS: dict[Scheme, int] = {'trapezoidal': 2, 'hermite_simpson': 4, 'variational': 2}
 # Weight of equations that hold exactly, for what is known of the parameters once they do: the
 # heavier, the more rounding is left where parameters tell nothing.
 _EXACT = 1e6
@@ -190,24 +192,10 @@ class CollocationEstimator(TrajectoryLeastSquares):
                 fix='Give one number for all joints, or one for each')
         return np.array([given[name] for name in joints])
 
-    def doubts(
-        self, problem: TrajectoryProblem, found: TrajectorySolution, estimate: Estimate
-    ) -> tuple[str, ...]:
-        """Whether steps are too long; see :class:`TrajectoryLeastSquares`.
-
-        Noise of the process covers that, and discrete mechanics has velocities of its own.
-        """
-        known = bool(estimate.base_names)
-        if not known or self.process_noise is not None or self.scheme == 'variational':
-            return ()
-        try:
-            moved = self.moved_by_steps(problem, found)
-        except (EstimationError, UnreachableError) as error:
-            # The fit is what was asked for.
-            return (f'Whether steps are short enough cannot be told: {error}',)
-        return too_long(
-            moved, np.sqrt(np.diagonal(estimate.base_covariance)), estimate.base_names,
-            max(segment.step for segment in problem.segments))
+    @property
+    def step_order(self) -> int | None:
+        """That of the rule; None with noise of the process, which covers its error."""
+        return None if self.process_noise is not None else _ORDERS[self.scheme]
 
     def remedies(
         self, problem: TrajectoryProblem, found: TrajectorySolution
@@ -222,20 +210,13 @@ class CollocationEstimator(TrajectoryLeastSquares):
 
     def moved_by_steps(
         self, problem: TrajectoryProblem, found: TrajectorySolution
-    ) -> np.ndarray:
-        """By how much the length of steps moved the base parameters, to first order.
+    ) -> np.ndarray | None:
+        """By how much steps moved the base parameters; see :class:`TrajectoryLeastSquares`.
 
-        Args:
-            problem: The problem that was solved, its dynamics exact.
-            found: Its solution.
-
-        Returns:
-            Shape ``(r,)``.
-
-        Raises:
-            EstimationError: The data do not determine the motion.
-            UnreachableError: Loops cannot be closed between two nodes.
+        Discrete mechanics has velocities of its own, whose errors are not those of states.
         """
+        if self.scheme == 'variational':
+            return None
         chain, states, free = self._there(problem, found)
         errors = step_errors(chain, states, free) / chain.unit
         eliminated = []

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Status
 from sysid_ros.estimation.trajectory.convergence_advice import SHORT_PIECES
-from sysid_ros.estimation.trajectory.finer_nodes import between_nodes, finer_segment
+from sysid_ros.estimation.trajectory.finer_nodes import (
+    between_nodes,
+    finer_segment,
+    hermite_motion,
+)
 from sysid_ros.estimation.trajectory.graph.factors import Factor, Prior, Trapezoidal
 from sysid_ros.estimation.trajectory.graph.graph import FactorGraph
 from sysid_ros.estimation.trajectory.graph.mechanism_factors import Dynamics
@@ -32,6 +36,8 @@ from sysid_ros.numerics.least_squares.chain import NormalEquations
 _BREATH = 1e-14
 # Steps of segments are the same if they differ by this part.
 _SAME = 1e-6
+# Steps of the graph from node to node to begin with.
+_REFINEMENT = 4
 # Noise of torques that is proposed where a fit ended early, in parts of the torques.
 _TORQUE_NOISE = 0.02
 # How far accelerations may be off where the fit does not converge otherwise, in parts of them.
@@ -48,7 +54,7 @@ class GraphEstimator(TrajectoryLeastSquares):
         torque_noise: Standard deviation of recorded torques in [N·m] or [N]; None where they
             are known exactly.
         refinement: Steps of the graph from node to node: the trapezoidal rule is off by the square
-            of their length.
+            of their length. None for four, and for more where parameters tell the difference.
         integration: Standard deviation of the trapezoidal rule from step to step, for
             positions and velocities alike.
         dynamics: Standard deviation of accelerations in [rad/s²] or [m/s²].
@@ -60,7 +66,7 @@ class GraphEstimator(TrajectoryLeastSquares):
     """
 
     torque_noise: float | None = None
-    refinement: int = 4
+    refinement: int | None = None
     integration: float = 1e-6
     dynamics: float = 1e-3
     tolerance: float = 1e-9
@@ -70,6 +76,20 @@ class GraphEstimator(TrajectoryLeastSquares):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require_above_zero('torque_noise', 'refinement', 'integration', 'dynamics')
+
+    @property
+    def step_order(self) -> int | None:
+        """That of the trapezoidal rule; None where its steps are those asked for."""
+        return None if self.refinement is not None else 2
+
+    def with_half_steps(self, problem: TrajectoryProblem) -> tuple[Self, TrajectoryProblem]:
+        """The method with twice as many steps of the graph; see the base class."""
+        return replace(self, refinement=2 * self._refinement), problem
+
+    @property
+    def _refinement(self) -> int:
+        """Steps of the graph from node to node."""
+        return _REFINEMENT if self.refinement is None else self.refinement
 
     def at(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None
@@ -138,14 +158,15 @@ class GraphEstimator(TrajectoryLeastSquares):
                 fix='Resample the recording')
         ends = np.cumsum(self._counts(problem))
         inside = np.setdiff1d(np.arange(ends[-1] - 1), ends - 1).tolist()
-        torque = np.vstack([between_nodes(segment.torque, self.refinement) for segment in segments])
+        torque = np.vstack([
+            between_nodes(segment.torque, self._refinement) for segment in segments])
         factors: list[Factor] = [
             Trapezoidal('q', self.integration, at=inside),
             Trapezoidal('v', self.integration, at=inside),
             Dynamics(self.dynamics, torque=None if self.torque_noise is not None else torque)]
         if self.torque_noise is not None:
             # As much noise a second, whatever the steps.
-            noise = self.torque_noise * np.sqrt(self.refinement)
+            noise = self.torque_noise * np.sqrt(self._refinement)
             factors.append(Prior('torque', torque, noise, title='torque'))
         parameters, free = problem.parameters, problem.free
         matrix = np.eye(len(parameters))[:, free]
@@ -154,7 +175,7 @@ class GraphEstimator(TrajectoryLeastSquares):
             np.where(parameters.free, 0.0, parameters.values), parameters.values[free],
             parameters.lower[free], parameters.upper[free])
         return FactorGraph(
-            mechanism, float(steps[0]) / self.refinement, int(ends[-1]),
+            mechanism, float(steps[0]) / self._refinement, int(ends[-1]),
             [*factors, *self._readings(problem)], free_parameters)
 
     def _states(
@@ -163,11 +184,12 @@ class GraphEstimator(TrajectoryLeastSquares):
         """States of a motion, accelerations as the torques cause them."""
         pairs = initial_states(problem) if motion is None else zip(
             motion.positions, motion.velocities, strict=True)
-        q, v = (
-            np.vstack([between_nodes(piece, self.refinement) for piece in part])
-            for part in zip(*pairs, strict=True))
-        torque = np.vstack([
-            between_nodes(segment.torque, self.refinement) for segment in problem.segments])
+        finer = [finer_segment(segment, self._refinement) for segment in problem.segments]
+        motions = [
+            hermite_motion(segment.t, *pair, fine.t)
+            for segment, fine, pair in zip(problem.segments, finer, pairs, strict=True)]
+        q, v = (np.vstack(part) for part in zip(*motions, strict=True))
+        torque = np.vstack([segment.torque for segment in finer])
         a = accelerations(problem.model, problem.parameters.values, q, v, torque)
         return graph.states({'q': q, 'v': v, 'a': a, 'torque': torque})
 
@@ -176,7 +198,7 @@ class GraphEstimator(TrajectoryLeastSquares):
         return [self._counts_of(segment) for segment in problem.segments]
 
     def _counts_of(self, segment: Segment) -> int:
-        return (len(segment.t) - 1) * self.refinement + 1
+        return (len(segment.t) - 1) * self._refinement + 1
 
     def _readings(self, problem: TrajectoryProblem) -> list[Factor]:
         """A factor for each sensor of each segment, said for the steps it read at."""
@@ -209,7 +231,7 @@ class GraphEstimator(TrajectoryLeastSquares):
                         for part in (q, v, a)), values=values, columns=problem.free).value
                 for observation in segment.observations))
         positions, velocities = (
-            tuple(piece[::self.refinement] for piece in part) for part in (q, v))
+            tuple(piece[::self._refinement] for piece in part) for part in (q, v))
         return replace(
             solution, positions=positions, velocities=velocities, residuals=tuple(residuals))
 
@@ -219,7 +241,7 @@ class GraphEstimator(TrajectoryLeastSquares):
         Raises:
             EstimationError: One is between steps.
         """
-        fine = finer_segment(segment, self.refinement)
+        fine = finer_segment(segment, self._refinement)
         between = Between.of(fine, t)
         if not between.on_nodes:
             raise EstimationError(
@@ -227,6 +249,6 @@ class GraphEstimator(TrajectoryLeastSquares):
                 found=f'steps of {fine.step:.4g} s, from node to node {segment.step:.4g} s',
                 fix='Choose a step that all stamps are multiples of, as in '
                 'fit: {trajectory: {step: 0.005}}, or steps of the graph in between, as in '
-                f'fit: {{graph: {{refinement: {2 * self.refinement}}}}}, or estimate by '
+                f'fit: {{graph: {{refinement: {2 * self._refinement}}}}}, or estimate by '
                 'collocation')
         return between.node

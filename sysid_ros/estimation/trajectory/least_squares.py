@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
@@ -15,6 +15,7 @@ from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.trajectory.assessment import assess
 from sysid_ros.estimation.trajectory.consistency_rounds import ConsistencyRounds
 from sysid_ros.estimation.trajectory.convergence_advice import convergence_notes, soft_dynamics
+from sysid_ros.estimation.trajectory.finer_nodes import motion_at_nodes
 from sysid_ros.estimation.trajectory.friction_law_error import friction_law_error, with_dry_friction
 from sysid_ros.estimation.trajectory.pieces_start import pieces_start
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
@@ -22,6 +23,7 @@ from sysid_ros.estimation.trajectory.search_log import Progress, SearchLog
 from sysid_ros.estimation.trajectory.search_start import search_start
 from sysid_ros.estimation.trajectory.sensor_levels import levels_from_residuals
 from sysid_ros.estimation.trajectory.shorter_segments import joined, shorter_segments
+from sysid_ros.estimation.trajectory.shorter_steps import SteppedEstimator, with_short_steps
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 
 # Rounds of estimating noise, and the change of all levels that ends them.
@@ -33,7 +35,7 @@ _LONGEST, _SHORTEST = 1.0, 0.2
 
 
 @dataclass(frozen=True)
-class TrajectoryLeastSquares(ABC):
+class TrajectoryLeastSquares(SteppedEstimator):
     """Least squares for motion and parameters.
 
     Args:
@@ -159,17 +161,23 @@ class TrajectoryLeastSquares(ABC):
                 found='robot: {actuators: …}', fix='Say fit: {estimator: shooting}')
         problem = self.prepared(problem)
         log = SearchLog(self.max_iterations)
-        method, horizon, solution, words = self._solved(problem, log)
-        whole, problem = problem, shorter_segments(problem, horizon)
-        error = friction_law_error(method.at, problem, solution) if self.smooths_friction else None
+        fit = self._solved(problem, log)
+        cut = shorter_segments(problem, fit.horizon)
+        short = with_short_steps(fit.method, cut, fit.solution, fit.words, log)
+        method, finer = short.method, short.problem
+        solution = replace(short.solution, iterations=tuple(log.iterations))
+        error = friction_law_error(method.at, finer, solution) if self.smooths_friction else None
+        unseen = short.covariance if error is None else short.covariance + error.covariance
         estimate = with_dry_friction(assess(
-            problem, solution, estimator=self.name, settings=self.describe(), notes=words,
-            error=None if error is None else error.covariance), problem, solution, error)
+            finer, solution, estimator=self.name, settings=self.describe(),
+            notes=(*short.words, *fit.remarks), error=unseen), finer, solution, error)
         more = (
-            method.doubts(problem, solution, estimate) if solution.status.ok
-            else self._advice(problem, solution, log))
-        if horizon is not None:
-            solution = joined(whole, horizon, solution)
+            (*short.remarks(estimate.base_names), *method.doubts(finer, solution, estimate))
+            if solution.status.ok else self._advice(finer, solution, log))
+        if finer is not cut:
+            solution = motion_at_nodes(solution, finer, cut)
+        if fit.horizon is not None:
+            solution = joined(problem, fit.horizon, solution)
         return replace(estimate, notes=(*estimate.notes, *more)), solution
 
     def _advice(
@@ -218,7 +226,8 @@ class TrajectoryLeastSquares(ABC):
             problem: The problem.
             progress: Told of every step that was tried.
         """
-        _, horizon, found, _ = self._solved(problem, SearchLog(self.max_iterations, progress))
+        fit = self._solved(problem, SearchLog(self.max_iterations, progress))
+        found, horizon = fit.solution, fit.horizon
         return found if horizon is None else joined(problem, horizon, found)
 
     def continued(
@@ -245,7 +254,7 @@ class TrajectoryLeastSquares(ABC):
         """The solution with the whole log, whatever it took."""
         horizon = self.horizon if self.seeks_all_states else None
         cut = shorter_segments(problem, horizon)
-        fit = _Fit(self, horizon, *self._with_noise(cut, None, log))
+        fit = _Fit(self, horizon, *self.with_noise(cut, None, log))
         if not fit.solution.status.ok and log.left:
             fit = self._softly(fit, cut, log)
         if not fit.solution.status.ok and self.seeks_all_states:
@@ -283,12 +292,12 @@ class TrajectoryLeastSquares(ABC):
         method, line = softened
         # From the first guess: where exact dynamics crept to is no better.
         with log.within('dynamics that may be off'):
-            found, words = method._with_noise(problem, None, log)
+            found, words = method.with_noise(problem, None, log)
         if not found.status.ok:
             return fit
-        return _Fit(method, fit.horizon, found, (*words, (
+        return _Fit(method, fit.horizon, found, words, (
             'Dynamics that hold exactly did not converge; the values are those of dynamics that '
-            f'may be off. To ask for that at once: {line}.'), *self.shortfall(words, line)))
+            f'may be off. To ask for that at once: {line}.', *self.shortfall(words, line)))
 
     def _over_pieces(self, fit: _Fit, problem: TrajectoryProblem, log: SearchLog) -> _Fit:
         """The fit over the longest pieces that converge, or what was found before."""
@@ -299,19 +308,19 @@ class TrajectoryLeastSquares(ABC):
             try:
                 cut = shorter_segments(problem, length).with_values(values)
                 with log.within(f'pieces of {length:.2g} s'):
-                    found, words = self._with_noise(cut, self.beginning(cut, None), log)
+                    found, words = self.with_noise(cut, self.beginning(cut, None), log)
             except EstimationError:
                 # So short that there is too little data, or that no motion can be told.
                 break
             if found.status.ok:
-                return _Fit(self, length, found, (*words, (
+                return _Fit(self, length, found, words, (
                     'Longer motion did not converge; the values are those of pieces of '
                     f'{length:.2g} s, each from a start of its own. To ask for no more: '
-                    f'fit: {{{self.name}: {{horizon: {length:.2g}}}}}.')))
+                    f'fit: {{{self.name}: {{horizon: {length:.2g}}}}}.',))
             length *= 0.5
         return fit
 
-    def _with_noise(
+    def with_noise(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None, log: SearchLog
     ) -> tuple[TrajectorySolution, tuple[str, ...]]:
         """The solution, and levels of noise in words, from some motion or the first guess."""
@@ -365,10 +374,12 @@ class _Fit(NamedTuple):
         method: The method, which may be softer than the one that was asked for.
         horizon: What segments were cut by in [s]; None where they were not.
         solution: That of the pieces.
-        words: Levels of noise that were found, and what else was done.
+        words: Levels of noise that were found.
+        remarks: What else was done.
     """
 
     method: TrajectoryLeastSquares
     horizon: float | None
     solution: TrajectorySolution
     words: tuple[str, ...]
+    remarks: tuple[str, ...] = ()

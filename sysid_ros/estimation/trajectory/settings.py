@@ -101,8 +101,8 @@ class DiscreteSettings(SearchSettings):
         compliance: Of joints' forces in [m/N].
         angular_compliance: Of their moments in [rad/(N·m)].
         damping: Time in which constraints' violations decay in [s].
-        refinement: Steps of the dynamics from node to node; as many as keep them to 5 ms where it
-            is left out.
+        refinement: Steps of the dynamics from node to node; where left out as many as keep them to
+            5 ms, and more where parameters tell the difference.
         huber: Readings off by more standard deviations than this count by how far.
     """
 
@@ -122,7 +122,8 @@ class GraphSettings(SearchSettings):
         torque_noise: Standard deviation of recorded torques in [N·m] or [N]; they are known
             exactly where it is left out.
         dynamics: Standard deviation of the equations of motion in [rad/s²] or [m/s²].
-        refinement: Steps of the graph from node to node.
+        refinement: Steps of the graph from node to node; where left out four, and more where
+            parameters tell the difference.
     """
 
     torque_noise: float | None = Field(default=None, gt=0)

@@ -1,8 +1,6 @@
-"""What a rule of collocation leaves of the dynamics between its nodes, and whether it matters."""
+"""What a rule of collocation leaves of the dynamics between its nodes."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,9 +9,6 @@ from sysid_ros.mechanics.tree.acceleration import accelerations
 
 # Parts of a step in which the dynamics are followed anew, by the rule of Runge and Kutta.
 _PARTS = 4
-# Standard deviations by which too long steps may move a base parameter unnoticed: with half of one
-# a 95 % interval still holds the truth 92 % of the time.
-_UNNOTICED = 0.5
 
 
 def step_errors(chain: Collocation, states: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -49,23 +44,3 @@ def step_errors(chain: Collocation, states: np.ndarray, values: np.ndarray) -> n
     errors = follows - np.roll(states, -1, axis=0)
     errors[chain.first_nodes[1:] - 1] = 0.0
     return errors
-
-
-def too_long(
-    moved: np.ndarray, deviation: np.ndarray, names: Sequence[str], step: float
-) -> tuple[str, ...]:
-    """Whether steps are too long for the intervals of the parameters, in words.
-
-    Args:
-        moved: By how much the length of steps moved the base parameters, shape ``(r,)``.
-        deviation: Their standard deviations, shape ``(r,)``.
-        names: What they are.
-        step: From node to node in [s].
-    """
-    shares = np.abs(moved) / deviation
-    worst = int(np.argmax(shares)) if len(shares) else 0
-    if not len(shares) or shares[worst] <= _UNNOTICED:
-        return ()
-    return (
-        f'Steps of {step:.4g} s are too long: they move {names[worst]} by {shares[worst]:.2g} '
-        'standard deviations, which its interval does not allow for. Halve `step`.',)

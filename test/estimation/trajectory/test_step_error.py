@@ -1,4 +1,4 @@
-"""What collocation leaves of the dynamics between nodes, and that it is said where it matters."""
+"""What rules leave of the dynamics between nodes, and that steps are halved where it matters."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ import pytest
 
 from support import trajectory_problems as problems
 from sysid_ros.errors import UnreachableError
-from sysid_ros.estimation.trajectory.assessment import determined_parameters
+from sysid_ros.estimation.trajectory import shorter_steps
+from sysid_ros.estimation.trajectory.assessment import (
+    base_covariance,
+    determined_parameters,
+)
 from sysid_ros.estimation.trajectory.collocation import Collocation
 from sysid_ros.estimation.trajectory.collocation_estimator import CollocationEstimator
-from sysid_ros.estimation.trajectory.step_error import step_errors, too_long
+from sysid_ros.estimation.trajectory.search_log import SearchLog
+from sysid_ros.estimation.trajectory.step_error import step_errors
 
 # Neither of them shows in free swing.
 HELD = ('rod.mass', 'rod.first_moment_z')
@@ -52,13 +57,34 @@ def test_what_long_steps_do_is_known_to_first_order(scheme, step):
     np.testing.assert_allclose(foretold, moved, rtol=0.15, atol=0.3)
 
 
-def test_steps_that_are_too_long_are_named_and_short_ones_are_not():
-    problem, _, _ = problems.swinging(nodes=401, fixed=HELD)
-    short, long = CollocationEstimator(), CollocationEstimator(scheme='trapezoidal')
-    assert 'Steps of 0.01 s are too long' in ' '.join(long.fit(problem).notes)
-    # Of fourth order, or with noise of the process, which covers that.
-    for method in (short, replace(long, process_noise=1.0)):
-        assert 'too long' not in ' '.join(method.fit(problem).notes)
+def deviations(estimate):
+    return np.sqrt(np.diagonal(estimate.base_covariance))
+
+
+def test_steps_are_halved_until_they_no_longer_show():
+    problem, truth, _ = problems.swinging(nodes=401, fixed=HELD)
+    method = CollocationEstimator(scheme='trapezoidal', prior_strength=None)
+    estimate, found = method.fitted(problem)
+    stages = {each.stage for each in found.iterations}
+    assert any(stage.startswith('half steps') for stage in stages)
+    # Motion comes back at the nodes that were asked for.
+    assert [len(q) for q in found.positions] == [len(each.t) for each in problem.segments]
+    short = CollocationEstimator(prior_strength=None).fit(with_nodes(problem, 0.0025))
+    off = np.abs(estimate.base_values - short.base_values) / deviations(estimate)
+    coarse = method.solve(problem)
+    determined = determined_parameters(problem, coarse.information).mask
+    before = np.abs(coarse.values[problem.free][determined] - short.base_values)
+    assert (before / deviations(short)).max() > 10.0
+    assert off.max() < 1.0
+
+
+@pytest.mark.parametrize('method', [
+    CollocationEstimator(), CollocationEstimator(scheme='trapezoidal', process_noise=1.0)],
+    ids=['fourth order', 'with noise of the process'])
+def test_short_steps_and_those_with_noise_of_the_process_stay(method):
+    problem, _, _ = problems.swinging(nodes=801, step=0.005, fixed=HELD)
+    _, found = method.fitted(problem)
+    assert not any('half steps' in each.stage for each in found.iterations)
 
 
 def test_a_fit_is_not_lost_where_steps_cannot_be_judged(monkeypatch):
@@ -72,9 +98,20 @@ def test_a_fit_is_not_lost_where_steps_cannot_be_judged(monkeypatch):
     assert 'cannot be told: swing: the loops' in ' '.join(estimate.notes)
 
 
-def test_half_a_standard_deviation_goes_unnoticed():
-    deviation, names = np.array([1.0, 2.0]), ('a', 'b')
-    assert too_long(np.array([0.4, 0.9]), deviation, names, 0.01) == ()
-    words, = too_long(np.array([0.4, -1.2]), deviation, names, 0.01)
-    assert 'move b by 0.6 standard deviations' in words
-    assert too_long(np.zeros(0), np.zeros(0), (), 0.01) == ()
+def test_what_steps_still_move_counts_in_the_intervals_and_is_said(monkeypatch):
+    problem, _, _ = problems.swinging(nodes=401, fixed=HELD)
+    method = CollocationEstimator(scheme='trapezoidal', prior_strength=None)
+    monkeypatch.setattr(shorter_steps, '_HALVINGS', 0)
+    estimate, found = method.fitted(problem)
+    moved = method.moved_by_steps(problem, found)
+    assert 'Steps are too long: they move' in ' '.join(estimate.notes)
+    alone = np.sqrt(np.diagonal(base_covariance(
+        problem, found, determined_parameters(problem, found.information))))
+    assert (deviations(estimate) >= 2.0 * np.abs(moved)).all()
+    assert (np.abs(moved) > alone).any()
+    # Richardson's extrapolation, from a fit with half steps, is the same to first order.
+    monkeypatch.setattr(shorter_steps, '_HALVINGS', 1)
+    monkeypatch.setattr(CollocationEstimator, 'moved_by_steps', lambda *_: None)
+    short = shorter_steps.with_short_steps(
+        method, problem, found, (), SearchLog(method.max_iterations))
+    np.testing.assert_allclose(4.0 * short.moved / alone, moved / alone, rtol=0.15, atol=0.3)

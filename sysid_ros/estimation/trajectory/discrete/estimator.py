@@ -13,6 +13,7 @@ from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.trajectory.assessment import determined_parameters
 from sysid_ros.estimation.trajectory.convergence_advice import SHORT_PIECES
+from sysid_ros.estimation.trajectory.discrete.common_factor import without_common_factor
 from sysid_ros.estimation.trajectory.discrete.discrete_chain import (
     DiscreteChain,
     Residual,
@@ -88,7 +89,8 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
             viscous friction of the next velocity, as published.
         residual: ``implicit`` for any stiffness, or ``published``.
         refinement: Steps of the dynamics from node to node in :meth:`fit`, whose errors are of
-            second order in their length; None for as many as keep them to 5 ms.
+            second order in their length; None for as many as keep them to 5 ms, and for more where
+            parameters tell the difference.
         rotation: ``exact`` or ``small_angle``.
         huber: Readings that are off by more standard deviations than this count by how far.
         max_iterations: As for all.
@@ -160,6 +162,7 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
                 'no step can be made with these parameters', where=problem.provenance.get('source'),
                 fix='Give every body a mass and moments of inertia, and raise compliances')
         information, scores = _known(chain, linear, states, free, scored)
+        information = without_common_factor(problem, information)
         return _assemble_solution(chain, states, TrajectorySolution(
             values=values, status=Status.CONVERGED, iterations=(), positions=(), velocities=(),
             residuals=chain.innovations(states, free), information=information, scores=scores))
@@ -207,16 +210,23 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
         """The problem with nodes at all steps of the dynamics; see the base class."""
         return finer_segments(problem, self._steps(problem))
 
+    @property
+    def step_order(self) -> int | None:
+        """That of the leapfrog; None where its steps or residuals are those asked for."""
+        if self.refinement is not None or self.residual == 'published':
+            return None
+        return 2 if self.gyroscopic == 'averaged' else 1
+
     def _steps(self, problem: TrajectoryProblem) -> int:
         """Steps of the dynamics from node to node."""
         longest = max(segment.step for segment in problem.segments)
         return self.refinement or max(math.ceil(longest / _LONGEST * (1.0 - _ROUNDED)), 1)
 
-    def _with_noise(
+    def with_noise(
         self, problem: TrajectoryProblem, motion: TrajectorySolution | None, log: SearchLog
     ) -> tuple[TrajectorySolution, tuple[str, ...]]:
         """The solution at the likeliest weight of missing impulses; see the base class."""
-        found, words = super()._with_noise(problem, motion, log)
+        found, words = super().with_noise(problem, motion, log)
         if self.state_error_weight is not None or self.residual == 'published':
             return found, words
         method: MaximalCoordinatesEstimator = replace(self, state_error_weight=self._weight)
@@ -229,7 +239,7 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
                 break
             likelier = replace(method, state_error_weight=weight)
             with log.within(f'weight of the dynamics {number + 1}'):
-                renewed, new = likelier._with_noise(there, found, log)
+                renewed, new = likelier.with_noise(there, found, log)
             if not renewed.status.ok:
                 # What converged is kept.
                 break
