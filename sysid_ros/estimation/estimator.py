@@ -68,7 +68,7 @@ TRAJECTORY_ESTIMATORS: dict[str, str] = {
     'collocation': 'collocation_estimator.CollocationEstimator',
     'shooting': 'shooting_estimator.ShootingEstimator',
     'discrete': 'discrete.estimator.MaximalCoordinatesEstimator',
-    'variational': 'shooting_estimator.VariationalEstimator',
+    'variational': 'variational_estimator.VariationalEstimator',
     'graph': 'graph_estimator.GraphEstimator',
 }
 

@@ -63,6 +63,33 @@ def pieces_start(problem: TrajectoryProblem, log: SearchLog) -> np.ndarray:
     return values if last < first else problem.parameters.values
 
 
+def fit_worse(problem: TrajectoryProblem, values: np.ndarray) -> bool:
+    """Whether the shortest pieces of the motion fit worse by other values than by the first guess.
+
+    Args:
+        problem: The problem, its parameters at the first guess.
+        values: The others, shape ``(p,)``.
+
+    Returns:
+        False where pieces cannot be simulated by the first guess, or not by compiled steps.
+    """
+    try:
+        if problem.actuated is not None or not Simulator(problem.model, problem.free).is_compiled:
+            return False
+        # As fine as the guess asks for: friction so steep that it would take longer is off anyway.
+        steps = stable_steps(problem)
+        solver = Shooting(
+            substeps=steps.taken, near_reversals=max(steps.needed // steps.taken, 1),
+            horizon=_PIECES[0], tolerance=_ROUGHLY, relief=_RELIEF)
+        guessed = _misfit(problem, solver, problem.parameters.values)
+    except (SysidError, np.linalg.LinAlgError):
+        return False
+    try:
+        return _misfit(problem, solver, values) > guessed
+    except (SysidError, np.linalg.LinAlgError):
+        return True
+
+
 def _fitted(
     problem: TrajectoryProblem, solver: Shooting, values: np.ndarray, log: SearchLog
 ) -> np.ndarray:

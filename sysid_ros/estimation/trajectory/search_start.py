@@ -18,7 +18,7 @@ from sysid_ros.estimation.trajectory.assessment import (
     lost_parameters,
 )
 from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consistent_values
-from sysid_ros.estimation.trajectory.pieces_start import pieces_start
+from sysid_ros.estimation.trajectory.pieces_start import fit_worse, pieces_start
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
 from sysid_ros.estimation.trajectory.regression_start import regression_start
 from sysid_ros.estimation.trajectory.search_log import SearchLog
@@ -126,12 +126,13 @@ def _at_pieces(method: Method, start: SearchStart, values: np.ndarray) -> Search
 
 
 def _regressed(method: Method, problem: TrajectoryProblem) -> SearchStart | None:
-    """The start at values of a regression; None where there are none, or motion runs away.
+    """The start at values of a regression; None where there are none, or motion fits worse by them.
 
-    Torques of a joint that nothing drives are predicted best by bodies that are too light.
+    Torques of a joint that nothing drives are predicted best by bodies that are too light, and a
+    law of friction that motion hardly tells may come out at any size.
     """
     values = regression_start(problem)
-    if values is problem.parameters.values:
+    if values is problem.parameters.values or fit_worse(problem, values):
         return None
     try:
         start = SearchStart.of(method, problem.with_values(values), None)

@@ -29,7 +29,6 @@ from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.shooting import Integrator, Shooting
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
 from sysid_ros.estimation.trajectory.stable_step import stable_steps
-from sysid_ros.mechanics.integrators.variational.integrator import Rule
 
 # Longest first pieces in [s], so short that no guess is too wrong, and the shortest where even
 # these do not converge; times as long as the last are the next.
@@ -285,6 +284,7 @@ class _Continuation:
         self._longest = method.longest(problem)
         # What converged over the longest pieces, and what did not; the shortest that did not.
         self._best: ShootingSolution | None = None
+        self._reached: list[float] = []
         self._other: ShootingSolution | None = None
         self._failed = np.inf
 
@@ -304,7 +304,7 @@ class _Continuation:
             if self._method.starts == 'recorded' and self._other is not None:
                 found = self._other
             elif self._log.left:
-                found = self._solved(found.horizon, rough=False)
+                found = self._accurately()
             else:
                 found = replace(found, status=Status.ITERATION_LIMIT)
         return replace(found, tried=self._failed)
@@ -324,6 +324,19 @@ class _Continuation:
             # What did not converge from the first values may from these.
             self._failed = np.inf
         self._best = found
+        self._reached.append(horizon)
+
+    def _accurately(self) -> ShootingSolution:
+        """The solution to the last digits, over the longest pieces over which there is one.
+
+        Where joints stick, long pieces may end elsewhere after the least step.
+        """
+        *shorter, longest = self._reached
+        first = found = self._solved(longest, rough=False)
+        while not found.status.ok and shorter and self._log.left:
+            self._failed = found.horizon
+            found = self._solved(shorter.pop(), rough=False)
+        return found if found.status.ok else first
 
     def _next(self) -> float | None:
         """Length of the next pieces in [s]; None where there is nothing more to try."""
@@ -371,29 +384,3 @@ def solved_over(
     found = log.run(
         f'pieces of {horizon:.2g} s', lambda progress: solver.solve(problem, progress, motion))
     return ShootingSolution.of(found, horizon)
-
-
-@dataclass(frozen=True)
-class VariationalEstimator(ShootingEstimator):
-    """Shooting by a variational integrator, whose energy does not drift whatever the step.
-
-    Args:
-        prior_strength, estimate_noise: As for all.
-        starts, horizon, max_iterations, tolerance: As for :class:`ShootingEstimator`.
-        substeps: Steps of the integrator from node to node; since errors are of second order,
-            more than Runge-Kutta needs.
-        rule: How the Lagrangian of a step is integrated.
-
-    Raises:
-        ConfigurationError: A setting is out of range.
-    """
-
-    substeps: int | None = 4
-    rule: Rule = 'midpoint'
-
-    name: ClassVar[str] = 'variational'
-    simulates_actuators: ClassVar[bool] = False
-
-    @property
-    def _integrator(self) -> Integrator:
-        return self.rule

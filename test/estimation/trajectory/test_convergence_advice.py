@@ -17,10 +17,8 @@ from sysid_ros.estimation.trajectory.convergence_advice import worst_fit
 from sysid_ros.estimation.trajectory.discrete.estimator import MaximalCoordinatesEstimator
 from sysid_ros.estimation.trajectory.graph_estimator import GraphEstimator
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem
-from sysid_ros.estimation.trajectory.shooting_estimator import (
-    ShootingEstimator,
-    VariationalEstimator,
-)
+from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
+from sysid_ros.estimation.trajectory.variational_estimator import VariationalEstimator
 
 
 def disturbed(start=0.7, stop=1.1):

@@ -17,10 +17,8 @@ from sysid_ros.estimation.trajectory.consistency import QuadraticModel, consiste
 from sysid_ros.estimation.trajectory.graph_estimator import GraphEstimator
 from sysid_ros.estimation.trajectory.problem import Observation, Segment, TrajectoryProblem
 from sysid_ros.estimation.trajectory.sensors import Encoder
-from sysid_ros.estimation.trajectory.shooting_estimator import (
-    ShootingEstimator,
-    VariationalEstimator,
-)
+from sysid_ros.estimation.trajectory.shooting_estimator import ShootingEstimator
+from sysid_ros.estimation.trajectory.variational_estimator import VariationalEstimator
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.model import RobotModel
 
