@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
+from scipy.spatial import ConvexHull
 
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.numerics.rotations import rotation_matrices
@@ -39,6 +40,8 @@ class _Scene:
         origin: Origins of the joint frames in [m], shape ``(F, b, 3)``.
         rotation: Orientations, shape ``(F, b, 3, 3)``.
         layers: Name, colour, and ellipsoids of each: body, centre and shape in its frame.
+        hulls: Colour, body, -1 for the base, and corners in its frame, shape ``(k, 3)``, of shapes of
+            links.
         paths: Lines that stay, shape ``(3, k)`` each.
         boxes: Corners of boxes that stand still, shape ``(2, 3)`` each.
     """
@@ -48,6 +51,7 @@ class _Scene:
     origin: np.ndarray
     rotation: np.ndarray
     layers: list[tuple[str, str, list[tuple[int, np.ndarray, np.ndarray]]]]
+    hulls: list[tuple[str, int, np.ndarray]]
     paths: list[np.ndarray]
     boxes: list[np.ndarray]
 
@@ -69,9 +73,12 @@ class _Scene:
                 shape = np.array(solid['shape'], dtype=float).reshape(3, 3)
                 solids.append((body, back @ centre, back @ shape @ back.T))
             layers.append((layer['name'], layer['colour'], solids))
+        hulls = [
+            (layer['colour'], hull['body'], np.array(hull['corners'], dtype=float).reshape(-1, 3))
+            for layer in player['layers'] for hull in layer.get('hulls', ())]
         paths = [np.array(path, dtype=float) for path in player['paths']]
         boxes = [np.array(box['corners'], dtype=float) for box in player['boxes']]
-        return cls(time, player['parent'], origin, rotation, layers, paths, boxes)
+        return cls(time, player['parent'], origin, rotation, layers, hulls, paths, boxes)
 
     def extent(self) -> tuple[np.ndarray, float]:
         """Middle in [m], shape ``(3,)``, and radius of all joints and what is about them."""
@@ -156,6 +163,9 @@ def _draw(axes: Axes, scene: _Scene, extent: tuple[np.ndarray, float], time: flo
         axes.plot(*(view @ (path - middle[:, None])), color=COASTING, linewidth=0.8)
     for box in scene.boxes:
         axes.plot(*(view @ (_edges(box) - middle).T), color=_BOX, linewidth=0.8)
+    for colour, body, corners in scene.hulls:
+        placed = corners if body < 0 else corners @ rotation[body].T + origin[body]
+        _draw_hull(axes, view @ (placed - middle).T, colour)
     for name, colour, solids in scene.layers:
         axes.plot([], [], color=colour, marker='o', linestyle='', label=name)
         for body, centre, shape in solids:
@@ -182,6 +192,15 @@ def _edges(corners: np.ndarray) -> np.ndarray:
     """Twelve edges of a box, each followed by a hole, shape ``(36, 3)``."""
     edges = box_edges(corners[0], corners[1])
     return np.concatenate([edges, np.full((12, 1, 3), np.nan)], axis=1).reshape(-1, 3)
+
+
+def _draw_hull(axes: Axes, points: np.ndarray, colour: str) -> None:
+    """The outline of a convex body whose corners are seen at points, shape ``(2, k)``."""
+    if not np.isfinite(points).all() or np.linalg.matrix_rank(points - points[:, :1]) < len(points):
+        return
+    outline = points[:, ConvexHull(points.T).vertices]
+    axes.fill(*outline, facecolor=colour, alpha=0.3, edgecolor='none')
+    axes.fill(*outline, facecolor='none', edgecolor=colour, alpha=0.8, linewidth=0.8)
 
 
 def _draw_ellipse(

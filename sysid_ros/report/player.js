@@ -1,11 +1,13 @@
 'use strict';
-// A robot in motion on a canvas: lines between joints, ellipsoids of inertia, centres of mass, and
-// paths, seen from far away (orthographically). Poses between frames are interpolated. Everything
+// A robot in motion on a canvas: lines between joints, shapes of links, ellipsoids of inertia, centres
+// of mass, and paths, seen from far away (orthographically). Poses between frames are interpolated. Everything
 // is drawn as strokes, fills and text of the canvas: no text becomes a part of the page.
 const RobotPlayer = (() => {
   const numbers = (values) => Float64Array.from(values, (value) => (value === null ? NaN : value));
   const INK = '#222222', GROUND = '#e4e4e4', PATH = '#009e73', BOX = '#cc79a7', SOFT = '#5a5a5a';
   const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5];
+  // Where the base is.
+  const FOOT = {origin: [0, 0, 0], turn: [1, 0, 0, 0, 1, 0, 0, 0, 1]};
   // Pixels of a printed picture for one of the screen.
   const PRINTED = 3;
 
@@ -66,6 +68,12 @@ const RobotPlayer = (() => {
     });
   }
 
+  // The corners of a shape as points.
+  function cornersOf(hull) {
+    const values = numbers(hull.corners);
+    return {body: hull.body, corners: Array.from({length: values.length / 3}, (_, k) => Array.from(values.subarray(3 * k, 3 * k + 3)))};
+  }
+
   // Middle and radius of all joints at any time, and of what moves along as far as it is no larger.
   function extent(motion) {
     const low = [0, 0, 0], high = [0, 0, 0];
@@ -89,6 +97,13 @@ const RobotPlayer = (() => {
       const reach = Math.sqrt(Math.max(solid.shape[0], solid.shape[4], solid.shape[8], 0));
       // What nobody could measure may be as large as a house.
       if (Math.hypot(...c) < joints) add([0, 1, 2].map((i) => c[i] + origin[i]), Math.min(reach, 0.4 * joints));
+    }
+    for (const {body, corners} of motion.layers.flatMap((layer) => layer.hulls)) {
+      const {origin, turn} = body < 0 ? FOOT : pose[body];
+      for (const corner of corners) {
+        const p = turned(turn, corner).map((value, i) => value + origin[i]);
+        if (Math.hypot(...p) < 2 * joints) add(p, 0);
+      }
     }
     return {middle: low.map((value, i) => 0.5 * (value + high[i])), radius: radius() || 1, low, high};
   }
@@ -201,6 +216,46 @@ const RobotPlayer = (() => {
     });
   }
 
+  // The corners of the convex hull of points of the picture, in their order around it (Andrew's
+  // monotone chain).
+  function hullOf(points) {
+    const sorted = points.filter(([x, y]) => Number.isFinite(x + y)).sort((one, other) => one[0] - other[0] || one[1] - other[1]);
+    const isRight = (a, b, c) => (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) <= 0;
+    const chain = (way) => {
+      const corners = [];
+      for (const point of way) {
+        while (corners.length > 1 && isRight(corners[corners.length - 2], corners[corners.length - 1], point)) corners.pop();
+        corners.push(point);
+      }
+      return corners.slice(0, -1);
+    };
+    return [...chain(sorted), ...chain([...sorted].reverse())];
+  }
+
+  // Shapes of links, those behind first: the outline of a convex body is the hull of its corners.
+  function drawHulls(ctx, cam, hulls, pose, colour) {
+    const seen = hulls.map((hull) => {
+      const {origin, turn} = hull.body < 0 ? FOOT : pose[hull.body];
+      const points = hull.corners.map((corner) => cam.at(turned(turn, corner).map((value, i) => value + origin[i])));
+      return {points, depth: points.reduce((sum, point) => sum + point[2], 0) / points.length};
+    }).sort((one, other) => one.depth - other.depth);
+    for (const {points} of seen) {
+      const outline = hullOf(points);
+      if (outline.length < 3) continue;
+      ctx.beginPath();
+      outline.forEach(([x, y], k) => (k ? ctx.lineTo(x, y) : ctx.moveTo(x, y)));
+      ctx.closePath();
+      ctx.fillStyle = colour;
+      ctx.strokeStyle = colour;
+      ctx.lineWidth = 1;
+      ctx.globalAlpha = 0.3;
+      ctx.fill();
+      ctx.globalAlpha = 0.8;
+      ctx.stroke();
+      ctx.globalAlpha = 1;
+    }
+  }
+
   // How far the joint is off that is farthest, in words.
   function gap(measured, simulated) {
     const away = Math.max(...measured.map((p, body) => Math.hypot(...p.map((value, i) => value - simulated[body][i]))));
@@ -217,6 +272,7 @@ const RobotPlayer = (() => {
       polyline(ctx, Array.from(path[0], (_, k) => cam.at([path[0][k], path[1][k], path[2][k]])), PATH, 1);
     }
     motion.boxes.forEach((box) => drawBox(ctx, cam, box));
+    motion.layers.forEach((layer) => { if (!layer.hidden) drawHulls(ctx, cam, layer.hulls, pose, layer.colour); });
     const solids = motion.layers.flatMap((layer) => (layer.hidden ? [] : layer.solids.map((solid) => {
       const {origin, turn} = pose[solid.body], c = turned(turn, solid.centre);
       const centre = [0, 1, 2].map((i) => c[i] + origin[i]);
@@ -262,7 +318,7 @@ const RobotPlayer = (() => {
     const pose = poseAt(motion, motion.t[motion.shown] || 0);
     motion.layers = content.layers.map((layer) => ({
       name: layer.name, colour: layer.colour, hidden: false, solids: localSolids(motion, layer, pose),
-      origin: layer.origin && numbers(layer.origin)}));
+      origin: layer.origin && numbers(layer.origin), hulls: (layer.hulls || []).map(cornersOf)}));
     motion.seen = extent(motion);
     return motion;
   }

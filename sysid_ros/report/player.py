@@ -1,6 +1,7 @@
 """What a player of a page shows: frames of a motion, and layers of ellipsoids that move along.
 
-A layer may also be another motion of the same robot at the same times, drawn as its skeleton.
+A layer may also be shapes of links, or another motion of the same robot at the same times, drawn as
+its skeleton.
 
 Plain values, as :mod:`sysid_ros.report.plots` has them for figures; ``player.js`` draws them on a
 canvas, orthographically, without any library.
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sysid_ros.report.series import Series
 
 if TYPE_CHECKING:
+    from sysid_ros.report.link_shapes import LinkShape
     from sysid_ros.report.robot_motion import PlayedMotion, Solid
 
 #: What is played: the motion, its layers, and its paths.
@@ -66,6 +68,18 @@ def skeleton_layer(name: str, colour: str, origin: Series) -> dict[str, Any]:
         origin: Origins of the joint frames in [m]: x, y, z of each body, frame by frame.
     """
     return {'name': name, 'colour': colour, 'solids': [], 'origin': origin}
+
+
+def shape_layer(name: str, colour: str, shapes: Sequence[LinkShape]) -> dict[str, Any]:
+    """Shapes of links, as convex hulls, which are shown and hidden as a layer.
+
+    Args:
+        name: What they are.
+        colour: Of them.
+        shapes: The shapes.
+    """
+    return {'name': name, 'colour': colour, 'solids': [], 'hulls': [
+        {'body': shape.tree_index, 'corners': shape.corners} for shape in shapes]}
 
 
 def _cut(text: str) -> str:

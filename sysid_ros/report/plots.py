@@ -19,7 +19,7 @@ Trace = dict[str, Any]
 IDENTIFIED, BEFORE, RECORDED, RESIDUAL, COASTING = CANDIDATE, PRIOR, MEASURED, ERROR, '#009e73'
 #: Lines of equal rank, apart for colour-blind eyes; after them they begin again.
 COLOURS = ('#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#222222')
-INK, GRID = '#222222', '#e4e4e4'
+INK, GRID, LINK = '#222222', '#e4e4e4', '#7d8894'
 # Longer names would leave no room for the plot.
 _LONGEST = 36
 _MARGIN = {'l': 62, 'r': 12, 't': 30, 'b': 44}

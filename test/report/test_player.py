@@ -1,13 +1,11 @@
 """The player of a page, run by Node.js on a canvas that notes what it is told."""
 
-import json
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from support.player_script import NODE, SUPPORT, needs_node
+from support.player_script import needs_node, played, view_of
 from support.report_runs import (
     HOSTILE,
     changed_report,
@@ -27,20 +25,6 @@ from sysid_ros.runs.run_folder import RunFolder
 SCRIPT = Path(page.__file__).with_name('player.js')
 # What the player begins with: the view, and the size of the canvas of the test.
 AZIMUTH, ELEVATION, WIDTH, HEIGHT = 0.8, 0.45, 900, 500
-
-
-def view_of(shown):
-    return next(each for each in shown.sections if each.section == 'robot_view')
-
-
-def played(content, folder):
-    file = folder / 'content.json'
-    file.write_text(json.dumps(content, allow_nan=False))
-    done = subprocess.run(
-        [NODE, str(SUPPORT / 'canvas.js'), str(SCRIPT), str(file)], capture_output=True, text=True,
-        timeout=120)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def content(shown):

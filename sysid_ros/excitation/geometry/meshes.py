@@ -12,6 +12,8 @@ import coal
 import numpy as np
 
 from sysid_ros.errors import ModelError
+from sysid_ros.robot.description.collision_shapes import CollisionShape
+from sysid_ros.robot.description.shape_points import corners_of
 
 # Larger meshes are refused rather than read, in [bytes].
 _LARGEST_MESH = 200_000_000
@@ -34,6 +36,26 @@ def load_hull(file: Path, scale: tuple[float, ...]) -> coal.Convex:
     """
     with _reading(file):
         return _hull(_vertices(file, scale))
+
+
+def hull_points(shape: CollisionShape) -> np.ndarray | None:
+    """Points of a shape whose convex hull is that of the shape, or holds a round one tightly.
+
+    Args:
+        shape: The shape.
+
+    Returns:
+        Points in the shape's own frame in [m], shape ``(k, 3)``; None for a mesh that was not
+        found, lies where a path climbs out of its folder, or cannot be read.
+    """
+    if shape.kind != 'mesh':
+        return corners_of(shape)
+    if shape.file is None or '..' in shape.file.parts:
+        return None
+    try:
+        return np.array(load_hull(shape.file, shape.size).points())
+    except ModelError:
+        return None
 
 
 def hull_triangles(file: Path, scale: tuple[float, ...]) -> np.ndarray:

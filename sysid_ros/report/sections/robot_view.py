@@ -8,11 +8,13 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from sysid_ros.errors import SysidError
-from sysid_ros.report.player import Player, layer, player
+from sysid_ros.report.link_shapes import LinkShape, link_shapes
+from sysid_ros.report.player import Player, layer, player, shape_layer
 from sysid_ros.report.plots import (
     BEFORE,
     IDENTIFIED,
     INK,
+    LINK,
     Figure,
     axis,
     dots,
@@ -64,6 +66,7 @@ class RobotViewSection(Section):
         before_name: What the ellipsoids are called that stand under ``before``.
         after_name: The same of those under ``after``.
         boxes: What stands around the robot.
+        shapes: Shapes of its links; none where its description has none that can be read.
     """
 
     section: Literal['robot_view'] = 'robot_view'
@@ -76,6 +79,7 @@ class RobotViewSection(Section):
     before_name: str = 'before the fit'
     after_name: str = 'identified'
     boxes: list[StandingBox] = []
+    shapes: list[LinkShape] = []
 
     @classmethod
     def of(cls, source: ReportSource) -> Self | None:
@@ -113,7 +117,7 @@ class RobotViewSection(Section):
         return cls(
             bodies=bodies, skeletons=poses.skeletons(), ends=poses.end_names(),
             paths=poses.paths(), motion=poses.played, before_name=before_name,
-            after_name=after_name, boxes=list(boxes))
+            after_name=after_name, boxes=list(boxes), shapes=link_shapes(poses.robot))
 
     @property
     def layers(self) -> list[tuple[str, str, str]]:
@@ -141,11 +145,15 @@ class RobotViewSection(Section):
         """The robot in motion, where the report has a motion."""
         if self.motion is None:
             return {}
-        return {'motion': player(self.motion, [
+        layers = [
             layer(name, colour, [
                 (view.tree_index, view.body, solid) for view, solid in self.solids(when)
                 if view.tree_index is not None])
-            for when, name, colour in self.layers], self.paths,
+            for when, name, colour in self.layers]
+        if self.shapes:
+            layers.append(shape_layer('links', LINK, self.shapes))
+        return {'motion': player(
+            self.motion, layers, self.paths,
             [(box.name, box.lower, box.upper) for box in self.boxes])}
 
     def _view(self, i: int, j: int, across: str, up: str) -> Figure:

@@ -8,11 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from sysid_ros.errors import ModelError
-from sysid_ros.excitation.geometry.meshes import load_hull
+from sysid_ros.excitation.geometry.meshes import hull_points
 from sysid_ros.excitation.geometry.shapes import placed_shapes
-from sysid_ros.robot.description.collision_shapes import CollisionShape, drawn_shapes
-from sysid_ros.robot.description.shape_points import corners_of
+from sysid_ros.robot.description.collision_shapes import drawn_shapes
 from sysid_ros.robot.ellipsoid import Ellipsoid
 from sysid_ros.robot.inertia import central_inertia
 from sysid_ros.robot.model import RobotModel
@@ -66,7 +64,7 @@ def body_extents(robot: RobotModel) -> Mapping[str, BodyExtent]:
     corners: dict[str, list[np.ndarray | None]] = {body: [] for body in order.values()}
     for index, shape, pose in placed_shapes(robot, drawn_shapes(robot.description)):
         if index in order:
-            points = _points(shape)
+            points = hull_points(shape)
             corners[order[index]].append(
                 None if points is None else points @ pose[:3, :3].T + pose[:3, 3])
     return {body: _extent(origins[body], corners[body]) for body in order.values()}
@@ -77,18 +75,6 @@ def _extent(origins: list[np.ndarray], corners: list[np.ndarray | None]) -> Body
     whole = bool(known) and len(known) == len(corners)
     return BodyExtent(
         np.vstack([*origins, *known]), Ellipsoid.around(np.vstack(known)) if whole else None)
-
-
-def _points(shape: CollisionShape) -> np.ndarray | None:
-    """Corners of a shape in its own frame, shape ``(k, 3)``; None for a mesh without any."""
-    if shape.kind != 'mesh':
-        return corners_of(shape)
-    if shape.file is None or '..' in shape.file.parts:
-        return None
-    try:
-        return np.array(load_hull(shape.file, shape.size).points())
-    except ModelError:
-        return None
 
 
 def bound_of(
