@@ -46,7 +46,7 @@ def link_shapes(robot: RobotModel) -> list[LinkShape]:
 
 
 def _outermost(points: np.ndarray) -> np.ndarray:
-    """Those of many points that lie farthest out in evenly spread directions, of a long hull too."""
+    """Those of many points that lie farthest out in directions spread evenly over the hull."""
     if len(points) <= _MOST_CORNERS:
         return points
     lengths = np.maximum(np.ptp(points, axis=0), np.finfo(float).tiny)

@@ -40,8 +40,7 @@ class _Scene:
         origin: Origins of the joint frames in [m], shape ``(F, b, 3)``.
         rotation: Orientations, shape ``(F, b, 3, 3)``.
         layers: Name, colour, and ellipsoids of each: body, centre and shape in its frame.
-        hulls: Colour, body, -1 for the base, and corners in its frame, shape ``(k, 3)``, of shapes of
-            links.
+        hulls: Of shapes of links: colour, body, -1 for the base, corners in its frame, ``(k, 3)``.
         paths: Lines that stay, shape ``(3, k)`` each.
         boxes: Corners of boxes that stand still, shape ``(2, 3)`` each.
     """

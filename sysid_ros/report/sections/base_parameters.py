@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from sysid_ros.estimation.regression.conditioning import WARNED, Conditioning
+from sysid_ros.report.combination_words import combination_words
 from sysid_ros.report.plots import IDENTIFIED, Figure, axis, dots, figure
 from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
@@ -15,9 +16,10 @@ from sysid_ros.report.series import Number, Series
 
 
 class BaseParameter(ReportModel):
-    """A combination of parameters that torques tell, with its 95 % interval."""
+    """A combination of parameters that torques tell, in words too, with its 95 % interval."""
 
     combination: str
+    words: str = ''
     value: Number
     interval: Number
     relative: Number
@@ -57,8 +59,8 @@ class BaseParametersSection(Section):
             condition=motion.number, good_below=WARNED, alike=list(motion.alike),
             parameters=[
                 BaseParameter(
-                    combination=name, value=estimate.base_values[k], interval=interval[k],
-                    relative=relative[k])
+                    combination=name, words=combination_words(name, estimate.parameters.names),
+                    value=estimate.base_values[k], interval=interval[k], relative=relative[k])
                 for k, name in enumerate(estimate.base_names)])
 
     def figures(self) -> dict[str, Figure]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from sysid_ros.report.combination_words import terms_of
 from sysid_ros.report.plots import Figure, axis, figure, label
 from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import ReportSource
@@ -47,7 +49,7 @@ class CorrelationsSection(Section):
             return None
         scale = np.sqrt(variance[known])
         matrix = covariance[np.ix_(known, known)] / np.outer(scale, scale)
-        names = [_first(estimate.base_names[k]) for k in known]
+        names = [_first(estimate.base_names[k], estimate.parameters.names) for k in known]
         apart = np.abs(matrix - np.diag(np.diag(matrix)))
         chosen = np.sort(np.argsort(-apart.max(axis=0), kind='stable')[:_SHOWN])
         rows, columns = np.triu_indices(len(known), 1)
@@ -77,6 +79,7 @@ class CorrelationsSection(Section):
             axis(**ticks, autorange='reversed'), height=220 + 13 * len(places))}
 
 
-def _first(combination: str) -> str:
-    """The parameter that stands first in a combination."""
-    return combination.split(' ', 1)[0]
+def _first(combination: str, parameters: Sequence[str]) -> str:
+    """The parameter that stands first in a combination, which is all of it where none does."""
+    terms = terms_of(combination, parameters)
+    return terms[0][1] if terms else combination
