@@ -22,8 +22,8 @@ _LONGEST_SHOWN = 80
 class DataFolder:
     """The data folder, which every node of a robot shares.
 
-    ``motions/<id>.yaml``, ``recordings/<id>/``, ``estimates/<id>/`` and ``revisions.sqlite``. The
-    folder of a kind is made when something of that kind is first asked for.
+    ``motions/<id>.yaml``, ``recordings/<id>/``, ``estimates/<id>/``, ``followed/<id>/`` and
+    ``revisions.sqlite``. The folder of a kind is made when something of it is first asked for.
 
     Attributes:
         root: The folder; ``~`` stands for the home folder.
@@ -66,6 +66,14 @@ class DataFolder:
             ConfigurationError: The id is not one, leads out, or the folder cannot be made.
         """
         return self._resolve('estimates', name)
+
+    def followed(self, name: str) -> Path:
+        """Folder of reports on a robot that was followed, whether or not it exists.
+
+        Raises:
+            ConfigurationError: The id is not one, leads out, or the folder cannot be made.
+        """
+        return self._resolve('followed', name)
 
     def _resolve(self, kind: str, name: str, suffix: str = '') -> Path:
         require_id(name)

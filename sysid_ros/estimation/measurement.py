@@ -13,9 +13,12 @@ from sysid_ros.estimation.hidden_positions import hidden_joints, with_hidden_pos
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.recording.bag.long_bag import LongBag, is_long
+from sysid_ros.recording.checks.effort_finding import EffortFinding
+from sysid_ros.recording.checks.quality import DataQuality, assess_quality
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.choice import choose_filters
 from sysid_ros.recording.processing.settings import Processing
+from sysid_ros.recording.processing.torque_delays import TorqueDelays
 from sysid_ros.recording.processing.tracks import evenly_sampled, joint_track
 from sysid_ros.recording.recording import Recording
 
@@ -140,6 +143,19 @@ class Measurement:
             return self.setup.windows(self.bag, start, stop).sample()[1]
         whole = (start, stop) == (0.0, 1.0)
         return self.dataset if whole else self.dataset.subset(start, stop)
+
+    def quality(
+        self, efforts: tuple[EffortFinding, ...] = (), delays: TorqueDelays | None = None
+    ) -> DataQuality:
+        """Data quality of the recording.
+
+        Args:
+            efforts: What its efforts look like.
+            delays: Delays between its torques and its motion, if they were estimated.
+        """
+        return assess_quality(
+            self.recording, self.dataset, self.setup.model.robot,
+            processing=self.setup.settings.processing, delays=delays, efforts=efforts)
 
     def processing_of(self, start: float, stop: float) -> Processing:
         """The processing of the recording from and to fractions of it: more is trimmed off."""

@@ -17,7 +17,6 @@ from sysid_ros.estimation.estimator import (
 from sysid_ros.estimation.fit_settings import FitSettings
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification
-from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.estimation.motion_advice import with_identifiability
 from sysid_ros.estimation.outer_iteration import frozen_at
@@ -61,11 +60,8 @@ from sysid_ros.evaluation.study_checks import (
 from sysid_ros.evaluation.supported_links import supported_links
 from sysid_ros.mechanics.joint_terms.closest_friction import closest_frictions, frictions_to_json
 from sysid_ros.numerics.forked import Forked
-from sysid_ros.recording.checks.effort_finding import EffortFinding
 from sysid_ros.recording.checks.motion_range import MotionRange
-from sysid_ros.recording.checks.quality import DataQuality, assess_quality
 from sysid_ros.recording.dataset import Dataset
-from sysid_ros.recording.processing.torque_delays import TorqueDelays
 
 #: Key of a provenance: what the fitted recordings are known again by.
 FINGERPRINTS = 'fingerprints'
@@ -176,7 +172,10 @@ class Study:
                 efforts=named_efforts(findings, motions),
                 delays=tuple(found for found in delays if found is not None),
                 still=still_joints(motions, measured.model), coarse=choice.coarse,
-                qualities=tuple(map(quality_of, measured.parts, findings, delays)),
+                qualities=tuple(
+                    part.quality(efforts, late)
+                    for part, efforts, late in zip(
+                        measured.parts, findings, delays, strict=True)),
                 trusts_description=choice.trusts_description),
             loaded=_with_known_load(choice), folds=folds, choice=choice,
             trajectory=measured.trajectory_problem(stop=end) if by_states else None,
@@ -204,7 +203,7 @@ class Study:
             data=DataFindings(
                 still=still_joints(
                     [part.motion(0.0, end) for part in measured.parts], measured.model),
-                qualities=tuple(quality_of(part, (), None) for part in measured.parts),
+                qualities=tuple(part.quality() for part in measured.parts),
                 supported=supported_links(rows),
                 trusts_description=choice.trusts_description),
             choice=choice, trajectory=problem, fingerprints=measured.fingerprints,
@@ -383,18 +382,3 @@ def _with_known_load(choice: ModelChoice) -> RegressionProblem | None:
             where='known.payload.recording', found=measured.dataset.source,
             fix='Record the robot once without and once with the load')
     return measured.problem()
-
-
-def quality_of(
-    part: Measurement, efforts: tuple[EffortFinding, ...], delays: TorqueDelays | None
-) -> DataQuality:
-    """Data quality of a recording.
-
-    Args:
-        part: The recording.
-        efforts: What its efforts look like.
-        delays: Delays between its torques and its motion, if they were estimated.
-    """
-    return assess_quality(
-        part.recording, part.dataset, part.setup.model.robot,
-        processing=part.setup.settings.processing, delays=delays, efforts=efforts)

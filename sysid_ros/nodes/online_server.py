@@ -1,4 +1,4 @@
-"""Follows the robot row by row, in a thread, and says what it finds."""
+"""Follows the robot row by row, in a thread, says what it finds, and leaves a page of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from sysid_ros.data_folder import DataFolder
+from sysid_ros.data_folder import DataFolder, new_id
 from sysid_ros.errors import ReleaseError, SysidError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.fit_setup import FitSetup
@@ -19,6 +19,7 @@ from sysid_ros.estimation.online.online import (
     OnlineIdentification,
     OnlineSettings,
 )
+from sysid_ros.estimation.online.online_history import OnlineHistory
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.msg import (
     IdentificationStatus,
@@ -64,6 +65,7 @@ class OnlineServer:
         self._estimate: OnlineEstimate | None = None
         self._published = 0
         self._message, self._told = self._following.message, ('', '')
+        self._history, self._folder = OnlineHistory(), data.followed(new_id('followed'))
         self._sayable = _sayable(setup.model)
         self._parameters = node.advertise(OnlineParameters, '~/online_parameters')
         self._changes = node.advertise(ParameterChange, '~/parameter_change', LATCHED)
@@ -83,8 +85,9 @@ class OnlineServer:
         self._fresh = True
 
     def close(self) -> None:
-        """Let the thread end after what it is doing."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """Let the thread end after what it is doing, and a page of what was found."""
+        self._thread.submit(self._write_page)
+        self._thread.shutdown(wait=False)
 
     def warning(self) -> str:
         """What has changed, in words; empty when nothing has."""
@@ -118,7 +121,28 @@ class OnlineServer:
         if committed is not None:
             self._compare(*committed)
         self._following.take(window)
-        self._estimate, self._message = self._following.estimate, self._following.message
+        found = self._following.estimate
+        self._estimate, self._message = found, self._following.message
+        if found is not None and self._history.add(found, self._following.committed):
+            self._write_page()
+
+    def _write_page(self) -> None:
+        """Write the page of what was found so far; nothing that is in the way of it stops this."""
+        if self._history.newest is None:
+            return
+        from sysid_ros.report.report import Report  # noqa: PLC0415 (its models take time to build)
+        from sysid_ros.runs.report_files import made_now, write_document  # noqa: PLC0415 (likewise)
+
+        name = self._folder.name
+        report = Report.of_history(
+            name, self._model.robot.name, self._history, made_now('', '', {}))
+        try:
+            self._folder.mkdir(exist_ok=True)
+            problem = write_document(self._folder, report)
+        except (OSError, SysidError) as error:
+            problem = str(error)
+        if problem:
+            self._node.get_logger().warning(f'no page of what was followed: {problem}')
 
     def _compare(self, estimate: str, committed: Committed) -> None:
         known = None

@@ -14,10 +14,13 @@ from typing import Any, Literal, Self
 from pydantic import ValidationError
 
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.estimation.online.online_history import OnlineHistory
 from sysid_ros.estimation.payload.found_load import FoundLoad
 from sysid_ros.report.planned_motion import PlannedMotion
 from sysid_ros.report.report_model import ReportModel
 from sysid_ros.report.report_source import Origin, ReportSource
+from sysid_ros.report.sections.followed_robot import FollowedRobotSection
+from sysid_ros.report.sections.provenance import ProvenanceSection
 from sysid_ros.report.sections.registry import (
     AnySection,
     load_sections,
@@ -26,11 +29,12 @@ from sysid_ros.report.sections.registry import (
 )
 
 #: What a report can be of.
-ReportKind = Literal['run', 'comparison', 'motion', 'load', 'demonstration', 'fleet']
+ReportKind = Literal['run', 'comparison', 'motion', 'load', 'demonstration', 'fleet', 'online']
 _SUBJECTS: dict[ReportKind, str] = {
     'run': 'Identified dynamics of', 'comparison': 'Comparison of',
     'motion': 'Planned motion of', 'load': 'Identified load of',
-    'demonstration': 'Demonstration on', 'fleet': 'Fits of'}
+    'demonstration': 'Demonstration on', 'fleet': 'Fits of',
+    'online': 'Followed while it worked:'}
 #: The published schema.
 SCHEMA = Path(__file__).with_name('report.schema.json')
 
@@ -78,6 +82,19 @@ class Report(ReportModel):
         return cls.model_construct(
             kind='load', name=name, robot=found.rows.model.robot.name,
             sections=load_sections(found, origin))
+
+    @classmethod
+    def of_history(cls, name: str, robot: str, history: OnlineHistory, origin: Origin) -> Self:
+        """The report of a robot that was followed while it worked.
+
+        Args:
+            name: What it is called.
+            robot: Name of the robot.
+            history: What was found, at least one estimate.
+            origin: Where it came from.
+        """
+        return cls.model_construct(kind='online', name=name, robot=robot, sections=[
+            FollowedRobotSection.of_history(history), ProvenanceSection.of_origin(origin)])
 
     @property
     def subject(self) -> str:

@@ -57,7 +57,8 @@ class ReportSource:
         rows: Rows by what they are called; those to judge by come first.
         predictions: Errors of torque on them, by the same names.
         motion: Motion to show; None where there is none in memory.
-        qualities: What can be said of each recording.
+        qualities: What can be said of each recording that was fitted.
+        judged_qualities: The same of other recordings that it is judged by.
         simulation: Simulated stretches, if there are any.
         conditioning: How well the motion tells base parameters apart, if it is known.
         folds: Cross-validation, if it was asked for.
@@ -74,6 +75,7 @@ class ReportSource:
     predictions: Mapping[str, TorquePrediction]
     motion: Dataset | None = None
     qualities: Sequence[DataQuality] = ()
+    judged_qualities: Sequence[DataQuality] = ()
     simulation: Simulation | None = None
     conditioning: Conditioning | None = None
     folds: CrossValidation | None = None

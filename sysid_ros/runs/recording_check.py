@@ -12,7 +12,6 @@ import numpy as np
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.evaluation.model_choice import with_filters
-from sysid_ros.evaluation.study import quality_of
 from sysid_ros.mechanics.actuators.actuators import Actuators, actuated
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.checks.effort_finding import EffortFinding
@@ -131,7 +130,7 @@ def check_recording(setup: FitSetup) -> RecordingCheck:
         measured.trajectory_problem()
     else:
         findings, = measured.effort_findings()
-    quality = quality_of(part, findings, None)
+    quality = part.quality(findings)
     torque_measured = actuated(setup.model) is None
     # What drives do is known but for a few numbers: bodies and joints are what motion has to tell.
     model = setup.model if torque_measured else TorqueModel(

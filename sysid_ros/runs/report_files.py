@@ -155,12 +155,23 @@ def report_source(
     return ReportSource(
         name=name or folder.resolve().name, verdict=evaluation.verdict, estimate=estimate,
         rows=rows, predictions=predictions, motion=None if motion is None else motion.dataset,
-        qualities=study.data.qualities,
+        qualities=study.data.qualities, judged_qualities=judged_qualities(study.held_out),
         simulation=simulation,
         conditioning=conditioning, folds=evaluation.folds, comparison=comparison,
         choice=study.choice,
         iterations=() if evaluation.motion is None else evaluation.motion.iterations,
         origin=origin(folder, command, digests or {}))
+
+
+def judged_qualities(held_out: HeldOut | None) -> tuple[DataQuality, ...]:
+    """What can be said of recordings that are only judged by; of those also fitted all is said.
+
+    Args:
+        held_out: What a fit is judged by.
+    """
+    if held_out is None or held_out.measured is None or held_out.part != (0.0, 1.0):
+        return ()
+    return tuple(part.quality() for part in held_out.measured.parts)
 
 
 def validation_source(

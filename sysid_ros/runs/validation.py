@@ -26,7 +26,7 @@ from sysid_ros.evaluation.objections import OVERFIT
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.residual_patterns import residual_patterns
 from sysid_ros.evaluation.simulation import Simulation
-from sysid_ros.evaluation.study import FINGERPRINTS, quality_of
+from sysid_ros.evaluation.study import FINGERPRINTS
 from sysid_ros.evaluation.undeclared_load import undeclared_load
 from sysid_ros.evaluation.verdict import Verdict, judge
 from sysid_ros.recording.checks.effort_finding import EffortFinding
@@ -144,7 +144,7 @@ class _Evidence:
             prediction, simulation,
             DataFindings(
                 efforts, () if delays is None else (delays,),
-                qualities=(quality_of(measured, efforts, delays),), judged_still=held_out.still),
+                qualities=(measured.quality(efforts, delays),), judged_still=held_out.still),
             (*remarks, *remarks_on(estimate, held_out), *_coarse(measured)))
 
     def by_rows(self, estimate: Estimate, problem: RegressionProblem) -> _Evidence:

@@ -47,6 +47,16 @@ def test_a_fit_leaves_everything_in_the_run_folder(fitted):
         assert (fitted / figure).read_bytes().startswith(b'\x89PNG')
 
 
+def test_the_page_has_lights_of_the_recording_that_it_is_judged_by(fitted):
+    sections = json.loads((fitted / 'report.json').read_text())['sections']
+    data = next(each for each in sections if each['section'] == 'data_quality')['recordings']
+    assert [each['judged_by'] for each in data] == [False, True]
+    first, second = ({check['name'] for check in each['checks']} for each in data)
+    # What its efforts are is what the verdict is about.
+    assert first - second == {'Efforts'} and 'Range' in second
+    assert data[0]['source'] != data[1]['source']
+
+
 def test_the_run_folder_holds_the_simulated_motion(fitted):
     simulation = json.loads((fitted / 'evaluation.json').read_text())['simulation']
     candidate, prior = simulation['candidate'], simulation['prior']

@@ -1,4 +1,4 @@
-"""Pages of planned motions, loads and demonstrations: drawn, escaped, small, and read again."""
+"""Pages of motions, demonstrations and robots followed: drawn, escaped, small, and read again."""
 
 import json
 import re
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from support.followed_robot import described, followed, history
 from support.report_runs import HOSTILE, forget_numbers, planned_motion, rename_everything
 from sysid_ros.demo.report import (
     TORQUE_BAR,
@@ -15,10 +16,12 @@ from sysid_ros.demo.report import (
     _checks,
     _errors,
 )
+from sysid_ros.estimation.online.online_history import OnlineHistory
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.files import load_excitation
 from sysid_ros.report import page
 from sysid_ros.report.report import Report
+from sysid_ros.report.report_source import Origin
 from sysid_ros.report.sections.demonstration import DemonstrationSection, Neighbour
 from sysid_ros.settings import parse_settings
 
@@ -50,6 +53,10 @@ def demonstration(links=()):
             links=list(links))])
 
 
+def followed_robot(kept=None):
+    return Report.of_history('followed-1', 'arm', kept or history(), Origin())
+
+
 def changed(shown, change):
     data = json.loads(shown.to_json())
     change(data)
@@ -60,7 +67,7 @@ def section(shown, name):
     return next(each for each in shown.sections if each.section == name)
 
 
-@pytest.mark.parametrize('made', [motion_report, demonstration])
+@pytest.mark.parametrize('made', [motion_report, demonstration, followed_robot])
 def test_every_figure_and_player_has_a_place_and_is_what_plotly_allows(made):
     graph_objects = pytest.importorskip('plotly.graph_objects')
     shown = made()
@@ -76,7 +83,7 @@ def test_every_figure_and_player_has_a_place_and_is_what_plotly_allows(made):
     assert len(text) < 5e6
 
 
-@pytest.mark.parametrize('made', [motion_report, demonstration])
+@pytest.mark.parametrize('made', [motion_report, demonstration, followed_robot])
 def test_a_report_is_read_as_it_was_written(made):
     assert Report.model_validate_json(made().to_json()).to_json() == made().to_json()
 
@@ -152,3 +159,30 @@ def test_a_demonstration_shows_what_is_asked_of_it():
     assert [each.at_most for each in shown.errors] == [TORQUE_BAR, TRACKING_BAR, None]
     assert shown.errors[0].identified == pytest.approx(5.0)
     assert len(shown.checks) == 6 and all(check.met for check in shown.checks)
+
+
+def test_a_robot_that_was_followed_is_said_to_have_changed_and_since_when():
+    shown = section(followed_robot(), 'followed_robot')
+    assert shown.change == 'The load on hand changed: hand.mass +0.5 ± 0.02.'
+    assert [each.against for each in shown.changes] == ['1-first']
+    assert (shown.since, shown.changes[0].found) == (
+        '2023-11-14 22:13:20 UTC', '2023-11-14 23:13:44 UTC')
+    moved = shown.parameters[0]
+    assert moved.name == described().names[0] and moved.committed == described().values[0]
+    assert len(moved.values) == len(shown.minutes) == 300
+    text = page.render_page(followed_robot()).decode()
+    assert 'The load on hand changed' in text and 'committed to nothing' in text
+
+
+def test_a_robot_that_was_compared_with_nothing_is_followed_all_the_same():
+    kept = OnlineHistory()
+    kept.add(followed(1.7e9, described(), error=float('nan')), None)
+    shown = section(followed_robot(kept), 'followed_robot')
+    assert (shown.against, shown.change, shown.error, shown.parameters) == ('', '', None, [])
+    assert 'compared with nothing' in page.render_page(followed_robot(kept)).decode()
+
+
+def test_names_of_a_followed_robot_are_text():
+    hostile = page.render_page(changed(followed_robot(), rename_everything(HOSTILE))).decode()
+    assert '<img' not in hostile
+    assert page.render_page(changed(followed_robot(), forget_numbers))

@@ -19,6 +19,7 @@ from sysid_ros.nodes.conversions import (
     parameters_message,
 )
 from sysid_ros.nodes.node import LATCHED, STREAM
+from sysid_ros.report.report import Report
 from sysid_ros.runs.sources import load_without_recording
 from sysid_ros.srv import IdentifyPayload
 
@@ -96,6 +97,13 @@ def test_a_robot_is_followed_and_a_load_is_noticed_and_told(setup):
     assert told.load.m == pytest.approx(LOAD, abs=4.0 * told.standard_deviation.m)
     assert told.load.m == pytest.approx(LOAD, rel=0.2)
     assert told.error_with < told.error_without
+    # A page of it stands there since the change, and is written anew at the end.
+    setup.ros.stop('identification_node')
+    document, = setup.data.glob('followed/*/report.json')
+    shown = Report.load(document)
+    assert shown.sections[0].change.startswith('The load on ')
+    assert shown.sections[0].rows >= status.online_rows
+    assert document.with_name('report.html').is_file()
 
 
 def test_what_cannot_be_told_of_a_payload_is_refused(setup):

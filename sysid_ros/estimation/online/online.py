@@ -155,6 +155,11 @@ class OnlineIdentification:
         self.message = 'waiting for motion'
 
     @property
+    def committed(self) -> Committed | None:
+        """What the robot is compared with; None for nothing."""
+        return self._committed
+
+    @property
     def since(self) -> float:
         """Time in [s] since 1970 from which on joint states are needed."""
         return self._rows.since

@@ -31,8 +31,9 @@ _STILL = 0.02
 _EVEN = 1e-6
 # Different loads for each combination of parameters: fewer are worth a look, and too few for a fit.
 _FEW_LOADS, _TOO_FEW_LOADS = 1.0, 0.5
-# Lights of what torque sensors say.
-_OF_TORQUE = frozenset({'Torques', 'Efforts'})
+# Lights of what torque sensors say, and of whether it belongs to the motion.
+_EFFORTS = 'Efforts'
+_OF_TORQUE = frozenset({'Torques', _EFFORTS})
 
 
 class Check(ReportModel):
@@ -64,8 +65,9 @@ class JointRecord(ReportModel):
 
 
 class RecordingQuality(ReportModel):
-    """Lights of one recording."""
+    """Lights of one recording, which may be one that the fit is judged by."""
 
+    judged_by: bool = False
     source: str
     duration: Number
     rate: Number
@@ -76,7 +78,7 @@ class RecordingQuality(ReportModel):
     @classmethod
     def of(
         cls, quality: DataQuality, *, torque_measured: bool = True,
-        content: MotionContent | None = None,
+        content: MotionContent | None = None, judged_by: bool = False,
     ) -> Self:
         """Lights of what is known of a recording.
 
@@ -85,18 +87,22 @@ class RecordingQuality(ReportModel):
             torque_measured: Whether efforts were measured; what drives are computed to have done
                 says nothing of sensors.
             content: How much the motion shows, where that was counted.
+            judged_by: Whether the fit is judged by it. What its efforts are is a matter of the
+                verdict then, which compares them with the fit.
         """
+        unseen = () if torque_measured else _OF_TORQUE
         joints = [_joint(joint) for joint in quality.joints]
         return cls(
             source=file_names(quality.source), duration=quality.duration, rate=quality.rate,
             checks=[*_information(content), *(
                 check for check in _checks(quality, joints)
-                if torque_measured or check.name not in _OF_TORQUE)], joints=joints,
+                if check.name not in (*unseen, *((_EFFORTS,) if judged_by else ())))],
+            joints=joints, judged_by=judged_by,
             notes=[*quality.efforts, *quality.warnings, *quality.delays])
 
 
 class DataQualitySection(Section):
-    """Traffic lights of every recording that was fitted."""
+    """Traffic lights of every recording that was fitted, or that it is judged by."""
 
     section: Literal['data_quality'] = 'data_quality'
     title: ClassVar[str] = 'The data'
@@ -109,8 +115,10 @@ class DataQualitySection(Section):
             return None
         measured = source.prediction.what != 'motion'
         return cls(recordings=[
-            RecordingQuality.of(quality, torque_measured=measured)
-            for quality in source.qualities])
+            RecordingQuality.of(quality, torque_measured=measured, judged_by=judged_by)
+            for judged_by, qualities in (
+                (False, source.qualities), (True, source.judged_qualities))
+            for quality in qualities])
 
 
 def _information(content: MotionContent | None) -> Iterator[Check]:
@@ -148,7 +156,7 @@ def _checks(quality: DataQuality, joints: list[JointRecord]) -> Iterator[Check]:
             name=name, light='bad' if hopeless else _light(not poor),
             text=f'{bad} {", ".join(poor)}' if poor else good)
     yield Check(
-        name='Efforts', light='bad' if quality.efforts else 'good',
+        name=_EFFORTS, light='bad' if quality.efforts else 'good',
         text='; '.join(quality.efforts) or 'they belong to the motion')
 
 

@@ -21,6 +21,7 @@ from sysid_ros.report.sections.data_quality import DataQualitySection
 from sysid_ros.report.sections.demonstration import DemonstrationSection
 from sysid_ros.report.sections.drives import DrivesSection
 from sysid_ros.report.sections.expected_knowledge import ExpectedKnowledgeSection
+from sysid_ros.report.sections.followed_robot import FollowedRobotSection
 from sysid_ros.report.sections.iterations import IterationsSection
 from sysid_ros.report.sections.joint_errors import JointErrorsSection
 from sysid_ros.report.sections.load import LoadSection
@@ -68,6 +69,7 @@ _OtherSection = Union[  # noqa: UP007
     LoadSection,
     DemonstrationSection,
     ComparedRunsSection,
+    FollowedRobotSection,
 ]
 #: A section, told by its field ``section``. Unions that Pydantic and mypy can both read.
 AnySection = Annotated[
