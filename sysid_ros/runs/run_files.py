@@ -1,4 +1,4 @@
-"""JSON files of a run, read as what may have been damaged or edited."""
+"""Files of a run and of a motion; JSON is read as what may have been damaged or edited."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 from sysid_ros.errors import ConfigurationError
 
 VERDICT, PROVENANCE = 'verdict.json', 'provenance.json'
+#: Files of a motion in its folder; where there are several, with a number behind their stems.
+MOTION, TRAJECTORY = 'excitation.yaml', 'trajectory.yaml'
 
 # Times in nanoseconds since 1970, and figures.
 _TIMES = ('recording_end', 'estimated')

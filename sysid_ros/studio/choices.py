@@ -8,7 +8,7 @@ from pydantic import Field
 
 from sysid_ros.settings import StrictSettings
 from sysid_ros.studio.folder import Contents
-from sysid_ros.studio.jobs import JudgedBy
+from sysid_ros.studio.jobs import JudgedBy, StandingBox
 
 _Name = Annotated[str, Field(max_length=4096)]
 
@@ -18,6 +18,12 @@ class Choices(StrictSettings):
 
     Attributes:
         description: The description that is shown; or settings whose robot is.
+        planned: The description of the robot that is to move.
+        srdf: SRDF of that robot; empty for none.
+        boxes: What stands around it.
+        plan: The settings of a motion that are designed by.
+        speed: How fast it is played, in parts of what is designed.
+        motion: The motion that is shown.
         recording: The recording that is shown.
         fitted: Recordings to fit; robot and fit are those of the first.
         judged_by: How the fit is judged.
@@ -31,6 +37,12 @@ class Choices(StrictSettings):
     """
 
     description: _Name = ''
+    planned: _Name = ''
+    srdf: _Name = ''
+    boxes: tuple[StandingBox, ...] = Field(default=(), max_length=50)
+    plan: _Name = ''
+    speed: float = Field(default=1.0, ge=0.05, le=1.0)
+    motion: _Name = ''
     recording: _Name = ''
     fitted: tuple[_Name, ...] = ()
     judged_by: JudgedBy = 'holdout'
@@ -67,6 +79,10 @@ class Choices(StrictSettings):
         others = [name for name in described if name not in fitted]
         return self.with_changes({
             'description': _one_of(self.description, sources),
+            'planned': _one_of(self.planned, contents.descriptions),
+            'srdf': self.srdf if self.srdf in contents.srdfs else '',
+            'plan': _one_of(self.plan, contents.plans),
+            'motion': _one_of(self.motion, contents.motions),
             'recording': _one_of(self.recording, recordings), 'fitted': fitted,
             'validation': _one_of(self.validation, others),
             'judged_by': 'holdout' if self.judged_by == 'validate' and not others

@@ -12,7 +12,9 @@ from sysid_ros.studio.jobs import (
     DescriptionJob,
     ExportJob,
     Job,
+    MotionJob,
     PageJob,
+    PlanJob,
     SettingsJob,
     StudioFitJob,
 )
@@ -33,6 +35,10 @@ def command_of(job: Job, root: Path) -> str:
         case SettingsJob():
             words = ['init', job.robot, job.recording, *(
                 word for option, answer in job.answers.items() for word in (f'--{option}', answer))]
+        case PlanJob():
+            words = ['init', 'excite', *job.options()]
+        case MotionJob():
+            words = ['excite', *job.options()]
         case StudioFitJob():
             words = ['fit', *job.options()]
         case ComparisonJob():

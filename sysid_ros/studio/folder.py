@@ -1,4 +1,4 @@
-"""What a folder holds that a page can show: recordings, robot descriptions and runs, by name.
+"""What a folder holds that a page can show: recordings, descriptions, plans, motions and runs.
 
 A name is the path of the entry in the folder, with ``/`` between its parts. Names come back from
 browsers: one becomes a path only where the folder lists it.
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from sysid_ros.errors import ConfigurationError, SysidError
+from sysid_ros.runs.run_files import MOTION, TRAJECTORY
 from sysid_ros.settings import MAX_YAML_BYTES, load_yaml
 
 #: Folder of what the page itself notes.
@@ -27,6 +28,7 @@ _YAML = ('.yaml', '.yml')
 _HEAD = 4096
 _ROOT = re.compile(rb'<(robot|mujoco)[\s>]')
 _RECORDING = re.compile(r'^recording\s*:', re.MULTILINE)
+_ROBOT, _MOTION = (re.compile(rf'^{key}\s*:', re.MULTILINE) for key in ('robot', 'motion'))
 
 #: What kind of recording an entry is: a settings file, a folder with settings, a bag, or a table.
 RecordingKind = Literal['settings', 'folder', 'bag', 'table']
@@ -59,12 +61,18 @@ class Contents:
             listed beside them.
         descriptions: Names of robot descriptions.
         runs: Names of folders of fits, the newest first.
+        srdfs: Names of files that say which links of a robot may touch.
+        plans: Names of settings files of motions.
+        motions: Names of folders of a motion that was designed, the newest first.
         more: Whether there is more than is looked at.
     """
 
     recordings: tuple[RecordingEntry, ...] = ()
     descriptions: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
+    srdfs: tuple[str, ...] = ()
+    plans: tuple[str, ...] = ()
+    motions: tuple[str, ...] = ()
     more: bool = False
 
     def recording(self, name: str) -> RecordingEntry | None:
@@ -142,15 +150,21 @@ class StudioFolder:
         recordings = [entry for entry in listing.recordings
                       if entry.described or (self.root / entry.name).resolve() not in named]
         recordings.sort(key=lambda entry: (not entry.described, entry.name))
-        runs = sorted(listing.runs, key=self._age)
         return Contents(
-            tuple(recordings), tuple(sorted(listing.descriptions)), tuple(runs), listing.more)
+            tuple(recordings), tuple(sorted(listing.descriptions)),
+            self._newest_first(listing.runs, _ESTIMATE), tuple(sorted(listing.srdfs)),
+            tuple(sorted(listing.plans)), self._newest_first(listing.motions, MOTION),
+            listing.more)
 
-    def _age(self, run: str) -> tuple[float, str]:
-        try:
-            return -(self.root / run / _ESTIMATE).stat().st_mtime, run
-        except OSError:
-            return 0.0, run
+    def _newest_first(self, folders: list[str], file: str) -> tuple[str, ...]:
+        """Folders by the age of a file in each."""
+        def age(folder: str) -> tuple[float, str]:
+            try:
+                return -(self.root / folder / file).stat().st_mtime, folder
+            except OSError:
+                return 0.0, folder
+
+        return tuple(sorted(folders, key=age))
 
 
 class _Listing:
@@ -165,6 +179,9 @@ class _Listing:
         self.recordings: list[RecordingEntry] = []
         self.descriptions: list[str] = []
         self.runs: list[str] = []
+        self.srdfs: list[str] = []
+        self.plans: list[str] = []
+        self.motions: list[str] = []
 
     @property
     def more(self) -> bool:
@@ -186,7 +203,9 @@ class _Listing:
     def _read_folder(self, path: Path, name: str, depth: int) -> None:
         if (path / _ESTIMATE).is_file():
             self.runs.append(name)
-        elif (path / _SETTINGS).is_file() and _is_settings(path / _SETTINGS) and _is_bag(path):
+        elif all((path / file).is_file() for file in (MOTION, TRAJECTORY)):
+            self.motions.append(name)
+        elif _has_sections(path / _SETTINGS, _RECORDING) and _is_bag(path):
             self.recordings.append(RecordingEntry(name, 'folder'))
         elif _is_bag(path):
             self.recordings.append(RecordingEntry(name, 'bag'))
@@ -195,12 +214,16 @@ class _Listing:
 
     def _read_file(self, path: Path, name: str) -> None:
         suffix = path.suffix.lower()
-        if suffix in _YAML and _is_settings(path):
+        if suffix in _YAML and _has_sections(path, _RECORDING):
             self.recordings.append(RecordingEntry(name, 'settings'))
+        elif suffix in _YAML and _has_sections(path, _ROBOT, _MOTION):
+            self.plans.append(name)
         elif suffix in _BAGS:
             self.recordings.append(RecordingEntry(name, 'bag'))
         elif suffix in _TABLES:
             self.recordings.append(RecordingEntry(name, 'table'))
+        elif suffix == '.srdf':
+            self.srdfs.append(name)
         elif suffix in ('.urdf', '.xacro') or (suffix == '.xml' and _is_description(path)):
             self.descriptions.append(name)
 
@@ -235,12 +258,13 @@ def _is_bag(folder: Path) -> bool:
         return False
 
 
-def _is_settings(path: Path) -> bool:
-    """Whether a YAML file has a recording, as settings of a fit have."""
+def _has_sections(path: Path, *sections: re.Pattern[str]) -> bool:
+    """Whether a YAML file has sections: a recording, as settings of a fit, or robot and motion."""
     try:
         if path.stat().st_size > MAX_YAML_BYTES:
             return False
-        return _RECORDING.search(path.read_text(encoding='utf-8')) is not None
+        text = path.read_text(encoding='utf-8')
+        return all(section.search(text) is not None for section in sections)
     except (OSError, UnicodeDecodeError):
         return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,31 @@ from sysid_ros.settings import StrictSettings
 JudgedBy = Literal['holdout', 'validate', 'folds', 'nothing']
 #: Formats that parameters are exported in; those after the first two are of drives and simulators.
 EXPORT_FORMATS = ('description', 'yaml', 'isaac_lab', 'mjcf', 'ros2_control', 'sdf', 'usd')
+
+
+_Coordinate = Annotated[float, Field(ge=-1000.0, le=1000.0)]
+_Corner = tuple[_Coordinate, _Coordinate, _Coordinate]
+
+
+class StandingBox(StrictSettings):
+    """A box that stands around a robot, as somebody types it.
+
+    Attributes:
+        name: What it is.
+        lower: Corner with the smallest coordinates in the base frame in [m].
+        upper: Corner with the largest; where it is none, no plan is written.
+    """
+
+    # The terminal takes NAME=X,Y,Z,X,Y,Z.
+    name: str = Field(min_length=1, max_length=64, pattern=r'^[^=]*$')
+    lower: _Corner
+    upper: _Corner
+
+    @property
+    def option(self) -> str:
+        """What ``sysid init excite --box`` takes for it."""
+        corners = ','.join(f'{value:g}' for value in (*self.lower, *self.upper))
+        return f'{self.name}={corners}'
 
 
 class Job(StrictSettings):
@@ -114,6 +139,60 @@ class EstimatorsJob(Job):
         return self.version
 
 
+class PlanJob(Job):
+    """Write the settings of motions, as ``sysid init excite`` does.
+
+    Attributes:
+        robot: Description of the robot.
+        srdf: MoveIt's SRDF; empty for none.
+        boxes: What stands around the robot.
+        answers: What the description does not tell, by the name of the option.
+    """
+
+    kind = 'plan'
+    robot: str
+    srdf: str = ''
+    boxes: tuple[StandingBox, ...] = ()
+    answers: dict[str, str] = {}
+
+    @property
+    def subject(self) -> str:
+        """The description."""
+        return self.robot
+
+    def options(self) -> list[str]:
+        """What ``sysid init excite`` takes in its place, the description included."""
+        srdf = ['--srdf', self.srdf] if self.srdf else []
+        return [self.robot, *srdf, *(
+            word for box in self.boxes for word in ('--box', box.option)), *(
+            f'--{option}={answer}' for option, answer in self.answers.items())]
+
+
+class MotionJob(Job):
+    """Design a motion, as ``sysid excite`` does.
+
+    Attributes:
+        plan: Its settings.
+        speed: How fast it is played, in parts of what is designed.
+        output: Name of its folder.
+    """
+
+    kind = 'motion'
+    plan: str
+    speed: float = Field(default=1.0, gt=0.0, le=1.0)
+    output: str
+
+    @property
+    def subject(self) -> str:
+        """All motions are designed one after the other."""
+        return 'motion'
+
+    def options(self) -> list[str]:
+        """What ``sysid excite`` takes in its place, settings included."""
+        speed = [] if self.speed == 1.0 else ['--speed', f'{self.speed:g}']
+        return [self.plan, *speed, '-o', self.output]
+
+
 class StudioFitJob(Job):
     """Fit recordings, as ``sysid fit`` does.
 
@@ -210,8 +289,8 @@ class PageJob(Job):
 #: Jobs by kind.
 KINDS: dict[str, type[Job]] = {
     job.kind: job for job in (
-        DescriptionJob, CheckJob, SettingsJob, EstimatorsJob, StudioFitJob, ComparisonJob,
-        ExportJob, PageJob)}
+        DescriptionJob, CheckJob, SettingsJob, PlanJob, MotionJob, EstimatorsJob, StudioFitJob,
+        ComparisonJob, ExportJob, PageJob)}
 
 
 def job_of(note: dict[str, Any]) -> Job:

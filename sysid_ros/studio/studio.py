@@ -15,14 +15,14 @@ from sysid_ros.studio.commands import command_of
 from sysid_ros.studio.error_notes import error_note
 from sysid_ros.studio.folder import Contents, StudioFolder
 from sysid_ros.studio.job_process import JobProcess
-from sysid_ros.studio.jobs import Job, SettingsJob, StudioFitJob
+from sysid_ros.studio.jobs import Job, MotionJob, PlanJob, SettingsJob, StudioFitJob
 from sysid_ros.studio.notes import Notes, fingerprint
 from sysid_ros.studio.tasks import Phase, Task
 
 _CHOICES, _TASKS = 'choices', 'tasks'
 # Least time between two looks at the folder in [s].
 _LOOK = 1.0
-# Jobs at a time, apart from fits, of which there is one.
+# Jobs at a time, apart from fits and designs of motions, of which there is one.
 _BESIDE = 1
 
 
@@ -184,6 +184,14 @@ class Studio:
         together = f'+{len(choices.fitted) - 1}' if len(choices.fitted) > 1 else ''
         name = f'runs/{first.stem}{together}' + (
             f'-{choices.estimator}' if choices.estimator else '')
+        return self._free(name)
+
+    def free_motion(self, choices: Choices) -> str:
+        """A name of a motion that is not there yet, by its plan."""
+        return self._free(f'motions/{Path(choices.plan).stem}')
+
+    def _free(self, name: str) -> str:
+        """A name of which nothing is there yet: with a number behind it, if it has to be."""
         number, free = 2, name
         while (self.folder.root / free).exists():
             free, number = f'{name}-{number}', number + 1
@@ -191,7 +199,7 @@ class Studio:
 
     async def _run(self, task: Task) -> None:
         try:
-            async with self._lanes[isinstance(task.job, StudioFitJob)]:
+            async with self._lanes[isinstance(task.job, StudioFitJob | MotionJob)]:
                 if task.phase is not Phase.WAITING:
                     return
                 task.process = JobProcess(task.job, task.command, self.folder.root, self.touch)
@@ -215,6 +223,10 @@ class Studio:
             self.choose(run=task.result['run'])
         elif isinstance(task.job, SettingsJob):
             self.choose(recording=task.result['settings'])
+        elif isinstance(task.job, PlanJob):
+            self.choose(plan=task.result['plan'])
+        elif isinstance(task.job, MotionJob):
+            self.choose(motion=task.result['motion'])
 
     def _note(self, task: Task) -> None:
         self._notes.write(_TASKS, task.note(), f'{task.job.kind}\0{task.job.subject}')
@@ -241,7 +253,8 @@ class Studio:
         for key, names in (
             ('source', sources), ('robot', contents.descriptions), ('recording', recordings),
             ('recordings', contents.described), ('validation', contents.described),
-            ('run', contents.runs), ('runs', contents.runs),
+            ('run', contents.runs), ('runs', contents.runs), ('srdf', contents.srdfs),
+            ('plan', contents.plans),
         ):
             value = getattr(job, key, ())
             for name in (value,) if isinstance(value, str) else value:
@@ -249,5 +262,5 @@ class Studio:
                     raise ConfigurationError(
                         'is not in the folder', where=key, found=repr(name[:80]),
                         allowed='what the page lists', fix='Choose one of the list')
-        if isinstance(job, StudioFitJob):
+        if isinstance(job, StudioFitJob | MotionJob):
             self.folder.path(job.output)

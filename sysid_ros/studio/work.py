@@ -18,7 +18,9 @@ from sysid_ros.studio.jobs import (
     EstimatorsJob,
     ExportJob,
     Job,
+    MotionJob,
     PageJob,
+    PlanJob,
     SettingsJob,
     StudioFitJob,
 )
@@ -90,6 +92,32 @@ def _write_settings(job: SettingsJob, _: str, stage: Stage) -> dict[str, Any]:
     return {'settings': output.as_posix(), 'findings': [
         {'subject': one.subject, 'value': one.value, 'evidence': one.evidence}
         for one in settings.findings]}
+
+
+def _write_plan(job: PlanJob, _: str, stage: Stage) -> dict[str, Any]:
+    from sysid_ros.excitation.geometry.clearance import Box
+    from sysid_ros.release.atomic import write_atomically
+    from sysid_ros.runs.initial_excitation import Surroundings, initial_excitation
+
+    robot = Path(job.robot)
+    output = _unused(robot.with_name(f'{robot.name.partition(".")[0]}_excite.yaml'))
+    with stage('Looking at limits, shapes and what is around, and for a pose to begin from'):
+        settings = initial_excitation(robot, output.parent, job.answers, Surroundings(
+            srdf=Path(job.srdf) if job.srdf else None,
+            boxes=[Box(box.name, box.lower, box.upper) for box in job.boxes]))
+        write_atomically(output, settings.text().encode())
+    return {'plan': output.as_posix(), 'findings': [
+        {'subject': one.subject, 'value': one.value, 'evidence': one.evidence}
+        for one in settings.findings]}
+
+
+def _design(job: MotionJob, command: str, stage: Stage) -> dict[str, Any]:
+    from sysid_ros.runs.excitation_request import ExcitationRequest
+
+    remarks: list[str] = []
+    request = ExcitationRequest(Path(job.plan), speed=job.speed, output=Path(job.output))
+    motion, = request.run(command=command, stage=stage, say=remarks.append)
+    return {'motion': job.output, 'text': motion.text, 'remarks': remarks, **motion.to_json()}
 
 
 def _estimators(job: EstimatorsJob, _: str, stage: Stage) -> dict[str, Any]:
@@ -183,5 +211,5 @@ def _unused(path: Path) -> Path:
 
 _WORK: Mapping[type[Job], Callable[..., dict[str, Any]]] = {
     DescriptionJob: _describe, CheckJob: _check, SettingsJob: _write_settings,
-    EstimatorsJob: _estimators, StudioFitJob: _fit, ComparisonJob: _compare, ExportJob: _export,
-    PageJob: _write_page}
+    PlanJob: _write_plan, MotionJob: _design, EstimatorsJob: _estimators, StudioFitJob: _fit,
+    ComparisonJob: _compare, ExportJob: _export, PageJob: _write_page}

@@ -9,11 +9,11 @@ import yaml
 
 from support.golden_problems import arm_urdf
 from support.simulated_arm import SimulatedArm
-from sysid_ros.cli.excite import informed
 from sysid_ros.cli.exit_codes import ExitCode
 from sysid_ros.cli.main import main
 from sysid_ros.excitation.configuration import ExcitationPlan
 from sysid_ros.excitation.files import load_excitation
+from sysid_ros.runs.excitation_request import informed
 
 SETTINGS = """\
 robot: {urdf: arm.urdf}

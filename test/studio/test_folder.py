@@ -41,6 +41,25 @@ def test_recordings_descriptions_and_runs_are_listed_and_nothing_else(folder):
     assert not contents.more
 
 
+def test_plans_and_motions_are_listed_and_told_from_each_other(folder):
+    root = folder.root
+    (root / 'arm.srdf').write_text('<robot name="arm"/>')
+    (root / 'arm_excite.yaml').write_text('robot: {urdf: arm.urdf}\nmotion: {duration: 5.0}\n')
+    (root / 'plan').mkdir()
+    # A plan that is called as a motion is.
+    (root / 'plan/excitation.yaml').write_text('robot: {urdf: ../arm.urdf}\nmotion: {}\n')
+    for number, name in enumerate(('motions/old', 'motions/new')):
+        (root / name).mkdir(parents=True)
+        for file in ('excitation.yaml', 'trajectory.yaml'):
+            (root / name / file).write_text('joints: [a]\n')
+        os.utime(root / name / 'excitation.yaml', (number, number))
+    contents = folder.contents()
+    assert contents.srdfs == ('arm.srdf',)
+    assert contents.plans == ('arm_excite.yaml', 'plan/excitation.yaml')
+    assert contents.motions == ('motions/new', 'motions/old')
+    assert contents.described == ('mine.yaml', 'recordings/taken')
+
+
 def test_a_recording_that_settings_name_is_not_listed_twice(folder):
     (folder.root / 'spare.yaml').write_text('recording: {file: spare.csv}\n')
     names = [entry.name for entry in folder.contents().recordings]

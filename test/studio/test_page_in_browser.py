@@ -105,6 +105,50 @@ def test_the_whole_way_is_gone_by_clicks(chromium, folder):
 
 
 @pytest.mark.slow
+def test_a_motion_is_designed_around_boxes_that_are_typed(chromium, folder):
+    (folder / 'quick.yaml').write_text(
+        'robot: {urdf: arm.urdf}\nmotion: {duration: 4.0, harmonics: [1, 2, 3]}\n'
+        'clearance: {boxes: [{name: wall, lower: [3, -2, -2], upper: [3.2, 2, 2]}]}\n'
+        'design: {starts: 1, iterations: 4, seed: 4}\n')
+    with served(folder) as server:
+        look, other = (Look(chromium, f'{server.origin}/motion?token={TOKEN}') for _ in '12')
+        page = look.page
+        page.locator('.scene canvas').wait_for()
+        page.get_by_role('button', name='Add a box').click()
+        page.get_by_label('name of box 1').fill('table')
+        page.get_by_label('lower z of box 1 in m').fill('0.5')
+        page.get_by_text('lower < upper').wait_for()
+        page.get_by_label('lower z of box 1 in m').fill('-0.6')
+        page.get_by_label('upper z of box 1 in m').fill('-0.5')
+        page.get_by_text('lower < upper').wait_for(state='detached')
+        page.get_by_text('--box table=0.4,-0.3,-0.6,0.8,0.3,-0.5').wait_for()
+        # Whoever looks on sees the same.
+        name = other.page.get_by_label('name of box 1')
+        wait_until(lambda: name.input_value() == 'table')
+        keep(look, '2-surroundings')
+        page.get_by_role('button', name='Write a plan').click()
+        wait_until(lambda: (folder / 'arm_excite.yaml').is_file() or (
+            page.get_by_placeholder('such as').count() > 0))
+        for field in page.get_by_placeholder('such as').all():
+            field.fill(field.get_attribute('placeholder').removeprefix('such as '))
+        if page.get_by_placeholder('such as').count():
+            page.get_by_role('button', name='Write a plan').click()
+        page.get_by_text('What arm_excite.yaml says, and why').wait_for()
+        assert 'name: table' in (folder / 'arm_excite.yaml').read_text()
+        page.get_by_label('Plan', exact=True).click()
+        page.get_by_role('option', name='quick.yaml').click()
+        page.get_by_role('button', name='Design', exact=True).click()
+        planned = page.frame_locator('iframe[title="motion motions/quick"]')
+        planned.get_by_text('Planned motion of').first.wait_for()
+        assert page.get_by_text('can be stopped within').is_visible()
+        assert (folder / 'motions/quick/excitation.yaml').is_file()
+        keep(look, '2-motion')
+        page.get_by_role('button', name='Remove: box 1').click()
+        page.get_by_label('name of box 1').wait_for(state='detached')
+        assert look.errors == other.errors == []
+
+
+@pytest.mark.slow
 def test_two_browsers_show_the_same_and_a_reload_is_where_it_was(chromium, folder):
     with served(folder) as server:
         one, other = (Look(chromium, f'{server.origin}/recordings?token={TOKEN}') for _ in '12')
@@ -114,7 +158,7 @@ def test_two_browsers_show_the_same_and_a_reload_is_where_it_was(chromium, folde
             look.page.get_by_text('good enough to fit').wait_for()
         other.page.reload()
         other.page.get_by_text('good enough to fit').wait_for()
-        one.page.keyboard.press('6')
+        one.page.keyboard.press('7')
         one.page.get_by_role('heading', level=2, name='Export').wait_for()
         one.page.get_by_text('actuators of Isaac Lab').click()
         other.step('Export')
@@ -163,7 +207,7 @@ def test_names_that_are_code_are_shown_and_not_run(chromium, folder):
         look.page.get_by_role('option', name=f'{name}.urdf').click()
         # The library's own templates are not filled in by names.
         look.page.get_by_text('{{ 7*7 }}').first.wait_for()
-        for step in ('Recordings', 'Fit', 'Report', 'Export'):
+        for step in ('Motion', 'Recordings', 'Fit', 'Report', 'Export'):
             look.step(step)
             look.page.wait_for_timeout(500)
             assert look.page.locator('img[src="x"]').count() == 0
@@ -181,7 +225,7 @@ def test_a_phone_shows_the_way_without_sideways_scrolling(chromium, folder):
         look = Look(chromium, server.address, sizes=(390, 800))
         look.page.get_by_role('heading', name='Masses').wait_for()
         keep(look, 'phone-1-description')
-        for number, step in enumerate(('Recordings', 'Fit', 'Report', 'Export'), start=2):
+        for number, step in enumerate(('Motion', 'Recordings', 'Fit', 'Report', 'Export'), start=2):
             look.step(step)
             look.page.wait_for_timeout(500)
             wide = look.page.evaluate('document.documentElement.scrollWidth - innerWidth')
@@ -201,7 +245,7 @@ def test_every_input_and_button_has_a_name_and_the_keyboard_reaches_the_step(chr
     with served(folder) as server:
         look = Look(chromium, server.address)
         look.page.get_by_role('heading', name='Masses').wait_for()
-        for step in ('Description', 'Recordings', 'Fit', 'Report', 'Compare', 'Export'):
+        for step in ('Description', 'Motion', 'Recordings', 'Fit', 'Report', 'Compare', 'Export'):
             look.step(step)
             look.page.wait_for_timeout(500)
             assert look.page.evaluate(nameless) == [], step

@@ -9,17 +9,22 @@ import sys
 import numpy as np
 import pytest
 
+from support.golden_problems import arm_urdf
 from support.report_runs import finished_run
 from sysid_ros.cli.main import main
 from sysid_ros.estimation.estimate import Estimate
+from sysid_ros.excitation.files import load_excitation
 from sysid_ros.studio.job_process import _WORKER
 from sysid_ros.studio.jobs import (
     CheckJob,
     ComparisonJob,
     DescriptionJob,
     ExportJob,
+    MotionJob,
     PageJob,
+    PlanJob,
     SettingsJob,
+    StandingBox,
     StudioFitJob,
 )
 
@@ -103,6 +108,38 @@ def test_settings_are_written_and_what_nobody_can_know_is_asked(folder):
             recording='taken.npz', robot='arm.urdf', answers=answers), bare)
     assert found['result']['settings'] == 'taken.yaml'
     assert (bare / 'taken.yaml').read_text().startswith('#')
+
+
+def test_a_plan_asks_what_nobody_can_know_and_a_motion_is_designed_by_it(folder):
+    plain = folder / 'plain'
+    plain.mkdir()
+    (plain / 'arm.urdf').write_text(arm_urdf())
+    found, *_ = done(PlanJob(robot='arm.urdf'), plain)
+    answers = {one['option']: one['example'] for one in found['error']['questions']}
+    assert 'floor' in answers and not list(plain.glob('*.yaml'))
+    wall = StandingBox(name='wall', lower=(0.9, -2.0, -2.0), upper=(1.2, 2.0, 2.0))
+    # A box says what is around it, so nobody is asked for the floor.
+    del answers['floor']
+    found, *_ = done(PlanJob(robot='arm.urdf', boxes=(wall,), answers=answers), plain)
+    assert found['result']['plan'] == 'arm_excite.yaml' and found['result']['findings']
+    plan = plain / 'arm_excite.yaml'
+    assert 'name: wall' in plan.read_text()
+    # Quickly: it is not the search that is tried.
+    plan.write_text(plan.read_text().replace('duration: 10', 'duration: 4') + (
+        'design: {starts: 1, iterations: 4, seed: 4}\n'))
+    job = MotionJob(plan='arm_excite.yaml', speed=0.5, output='motions/arm_excite')
+    found, stages, _ = done(job, plain, 'sysid excite arm_excite.yaml')
+    assert found['result']['motion'] == 'motions/arm_excite' and len(stages) == 2
+    motion = load_excitation(plain / 'motions/arm_excite/excitation.yaml')
+    assert found['result']['duration'] == pytest.approx(motion.duration)
+    assert motion.speed == 0.5
+    report = json.loads((plain / 'motions/arm_excite/report.json').read_text())
+    assert 'sysid excite arm_excite.yaml' in json.dumps(report)
+    # Of no box nothing is written.
+    flat = StandingBox(name='flat', lower=(0.9, 2.0, 2.0), upper=(1.2, 2.0, 2.0))
+    found, *_ = done(PlanJob(robot='arm.urdf', boxes=(flat,), answers=answers), plain)
+    assert 'do not make a box' in found['error']['problem']
+    assert not (plain / 'arm_excite-2.yaml').exists()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What an estimate that followed a robot has been: thinned, so that months take no more room."""
+"""What an estimate that followed a robot has been, thinned: a month takes as much as an hour."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from sysid_ros.studio.page.export_page import export_page
 from sysid_ros.studio.page.files import add_files
 from sysid_ros.studio.page.fit_page import fit_page
 from sysid_ros.studio.page.frame import STEPS
+from sysid_ros.studio.page.motion_page import motion_page
 from sysid_ros.studio.page.recordings_page import recordings_page
 from sysid_ros.studio.page.report_page import report_page
 from sysid_ros.studio.studio import Studio
@@ -43,8 +44,8 @@ def application(studio: Studio) -> FastAPI:
     first, _ = STEPS[0]
     app.add_api_route('/', lambda: RedirectResponse(f'/{first}'))
     pages: dict[str, Callable[[Studio], None]] = {
-        'description': description_page, 'recordings': recordings_page, 'fit': fit_page,
-        'report': report_page, 'compare': compare_page, 'export': export_page}
+        'description': description_page, 'motion': motion_page, 'recordings': recordings_page,
+        'fit': fit_page, 'report': report_page, 'compare': compare_page, 'export': export_page}
     for address, page in pages.items():
         ui.page(f'/{address}')(_drawn(page, studio))
     ui.run_with(

@@ -1,4 +1,4 @@
-"""Files of the folder that browsers get: pages of runs, meshes, and what was exported."""
+"""Files of the folder that browsers get: pages of runs and motions, meshes, and exports."""
 
 from __future__ import annotations
 
@@ -35,6 +35,12 @@ def add_files(app: FastAPI, studio: Studio) -> None:
     def report(run: str) -> Response:
         """The page of a run."""
         return sandboxed_page(root / run / PAGE) if run in studio.contents.runs else missing_file()
+
+    @app.get('/files/motions/{motion:path}')
+    def planned(motion: str) -> Response:
+        """The page of a motion."""
+        listed = motion in studio.contents.motions
+        return sandboxed_page(root / motion / PAGE) if listed else missing_file()
 
     @app.get('/files/comparison')
     def comparison() -> Response:

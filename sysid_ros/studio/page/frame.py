@@ -15,8 +15,8 @@ from sysid_ros.studio.studio import Studio
 
 #: Steps of the way: address and name of each.
 STEPS = (
-    ('description', 'Description'), ('recordings', 'Recordings'), ('fit', 'Fit'),
-    ('report', 'Report'), ('compare', 'Compare'), ('export', 'Export'))
+    ('description', 'Description'), ('motion', 'Motion'), ('recordings', 'Recordings'),
+    ('fit', 'Fit'), ('report', 'Report'), ('compare', 'Compare'), ('export', 'Export'))
 # Time between two looks for something new in [s].
 _OFTEN = 0.25
 

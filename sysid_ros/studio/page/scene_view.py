@@ -13,8 +13,8 @@ from sysid_ros.studio.page.parts import block, text
 from sysid_ros.studio.placements import body_placements
 
 # Okabe and Ito's colours: apart for colour-blind eyes.
-_SHAPES, _BONES, _SOLIDS, _CENTRES, _IMPOSSIBLE = (
-    '#8a9299', '#222222', '#0072b2', '#e69f00', '#d55e00')
+_SHAPES, _BONES, _SOLIDS, _CENTRES, _IMPOSSIBLE, _BOXES = (
+    '#8a9299', '#222222', '#0072b2', '#e69f00', '#d55e00', '#cc79a7')
 # three.js has cylinders along y.
 _UPRIGHT = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 # Radius of the ball of a centre of mass, in parts of the robot's size; and steps of a slider.
@@ -40,6 +40,7 @@ class SceneView:
         self._middle, self._size = _extent(scene, self._positions)
         self._groups: dict[str, list[Any]] = {name: [] for name in _GROUPS}
         self._bodies: list[Any] = []
+        self._boxes: list[Any] = []
         self._draw()
         self._controls()
 
@@ -60,6 +61,27 @@ class SceneView:
         self._turn_to('Corner', 0.0)
         self._pose()
         self._show('Names', False)
+
+    @property
+    def place(self) -> Any:
+        """The element that the robot is drawn in."""
+        return self._view
+
+    def show_boxes(self, boxes: Sequence[tuple[Sequence[float], Sequence[float]]]) -> None:
+        """Draw boxes that stand still in place of those before.
+
+        Args:
+            boxes: Two corners of each in the base frame in [m]; what is no box is left out.
+        """
+        for made in self._boxes:
+            made.delete()
+        self._boxes = []
+        with self._view as view:
+            for lower, upper in boxes:
+                size = np.subtract(upper, lower)
+                if (size > 0.0).all():
+                    box = view.box(*size.tolist()).material(_BOXES, 0.35)
+                    self._boxes.append(box.move(*np.add(lower, 0.5 * size).tolist()))
 
     def _add_bodies(self, view: Any) -> None:
         """A group for each body, inside that of its parent."""
