@@ -9,7 +9,7 @@ import numpy as np
 from sysid_ros.estimation.online.change import Change
 from sysid_ros.estimation.online.online import Committed, OnlineEstimate
 
-# Instants that are kept at most, and changes.
+# Instants that are held at most, and changes.
 _MOST, _MOST_CHANGES = 400, 100
 
 
@@ -87,13 +87,13 @@ class OnlineHistory:
 
     def _keep(self, instant: Instant) -> None:
         """Keep an instant; the last one gives way to it while it is too near to that before."""
-        kept = self.instants
-        if len(kept) > 1 and kept[-1].time < kept[-2].time + self._apart:
-            kept.pop()
-        kept.append(instant)
-        if len(kept) > _MOST:
-            self.instants = [*kept[:-1:2], kept[-1]]
-            self._apart = (instant.time - kept[0].time) / (_MOST // 2)
+        instants = self.instants
+        if len(instants) > 1 and instants[-1].time < instants[-2].time + self._apart:
+            instants.pop()
+        instants.append(instant)
+        if len(instants) > _MOST:
+            self.instants = [*instants[:-1:2], instants[-1]]
+            self._apart = (instant.time - instants[0].time) / (_MOST // 2)
 
 
 def _alike(before: Change | None, change: Change) -> bool:

@@ -105,7 +105,7 @@ def _scene(frame: Frame, studio: Studio) -> None:
                 view.show_boxes(boxes)
 
         update()
-        frame.follow(view.place, update)
+        frame.follow(view.element, update)
 
 
 def _plan_key(studio: Studio) -> object:

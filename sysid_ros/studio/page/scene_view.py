@@ -63,7 +63,7 @@ class SceneView:
         self._show('Names', False)
 
     @property
-    def place(self) -> Any:
+    def element(self) -> Any:
         """The element that the robot is drawn in."""
         return self._view
 
