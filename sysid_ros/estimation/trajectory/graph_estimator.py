@@ -82,7 +82,9 @@ class GraphEstimator(TrajectoryLeastSquares):
         """That of the trapezoidal rule; None where its steps are those asked for."""
         return None if self.refinement is not None else 2
 
-    def with_half_steps(self, problem: TrajectoryProblem) -> tuple[Self, TrajectoryProblem]:
+    def with_half_steps(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[Self, TrajectoryProblem]:
         """The method with twice as many steps of the graph; see the base class."""
         return replace(self, refinement=2 * self._refinement), problem
 

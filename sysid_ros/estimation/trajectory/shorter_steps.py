@@ -47,11 +47,14 @@ class SteppedEstimator(ABC):
         """Order of the rule in the length of a step; None where steps are not to be judged."""
         return None
 
-    def with_half_steps(self, problem: TrajectoryProblem) -> tuple[Self, TrajectoryProblem]:
+    def with_half_steps(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[Self, TrajectoryProblem]:
         """The method and the problem with steps half as long, and nodes for them.
 
         Args:
             problem: The problem.
+            found: Its solution, whose levels of noise searches may begin with.
         """
         return self, finer_segments(problem, 2)
 
@@ -170,8 +173,9 @@ def with_short_steps(
                 break
             best = shorter
     except (EstimationError, UnreachableError) as error:
-        # The fit is what was asked for.
-        return best.with_words(f'Whether steps are short enough cannot be told: {error}')
+        # The fit is what was asked for, and the steps may have been judged by an earlier halving.
+        return best if best.judged else best.with_words(
+            f'Whether steps are short enough cannot be told: {error}')
     if not best.judged:
         return best.with_words(
             'Whether steps are short enough cannot be told: half steps did not converge.')
@@ -180,7 +184,7 @@ def with_short_steps(
 
 def _halved(fit: ShortSteps[M], order: int, log: SearchLog) -> ShortSteps[M] | None:
     """The fit with steps half as long; None where it does not converge."""
-    method, problem = fit.method.with_half_steps(fit.problem)
+    method, problem = fit.method.with_half_steps(fit.problem, fit.solution)
     with log.within('half steps'):
         found, words = method.with_noise(
             problem.with_values(fit.solution.values),

@@ -107,6 +107,12 @@ class DiscreteChain:
             size, tuple(range(3, size, 13)), arrays=self.robot.mechanism.arrays,
             light=1.0 / self._masses.ravel())
 
+    @property
+    def switches(self) -> bool:
+        """Whether steps have modes: joints that stick or slip, contacts that push or not."""
+        arrays = self.robot.mechanism.arrays
+        return bool(np.any(arrays.dry) or np.any(arrays.one_sided))
+
     @cached_property
     def first_nodes(self) -> np.ndarray:
         """First node of every segment and, last, the number of all, shape ``(s + 1,)``."""

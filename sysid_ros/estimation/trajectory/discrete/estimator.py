@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -38,14 +38,14 @@ from sysid_ros.numerics.least_squares.chain import Linearised, NormalEquations
 # First damping, and the least part that is left of it after a step that came true: from poor starts
 # with wrong parameters to the last digits in few iterations.
 _DAMPING, _RELIEF = 0.03, 0.02
-# Iterations after which modes are held to find a minimum in them, and the part of the cost that
-# has to be gained by holding them once more.
-_PATIENCE, _KINK = 20, 1e-3
+# Iterations of a search, rounds with modes held that may pass without a better motion, and the part
+# of the cost that counts as one; and the tolerance while modes still change.
+_PATIENCE, _WAITING, _KINK, _ROUGH = 20, 4, 1e-3, 1e-4
 # Part of the weight of the dynamics that is proposed where a fit ended early.
 _LIGHTER = 0.01
-# Weight of the dynamics that a search for the likeliest begins with, rounds of it, and the change
-# of the level of missing impulses that ends it, or in parts of its standard deviation.
-_WEIGHT, _ROUNDS, _SETTLED, _KNOWN = 100.0, 4, 0.2, 10.0
+# Rounds of the search for the likeliest weight of the dynamics, and the change of the level of
+# missing impulses that ends it, or in parts of its standard deviation.
+_ROUNDS, _SETTLED, _KNOWN = 4, 0.2, 10.0
 # Longest step in [s] of the dynamics, but for rounding, where nothing is said.
 _LONGEST, _ROUNDED = 5e-3, 1e-6
 # Part of a step in which violations decay.
@@ -64,9 +64,11 @@ class DiscreteSolution(TrajectorySolution):
 
     Attributes:
         states: Of all segments at their nodes, shape ``(N, 13 b)``.
+        weight: Of missing impulses; see :class:`MaximalCoordinatesEstimator`.
     """
 
     states: np.ndarray
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
         state_error_weight: :math:`\kappa`: what a missing impulse of one [N·s] or [N·m·s] weighs,
             squared, over a reading of a position that is off by one [rad] or [m]; published 100.
             None for the one under which the readings are likeliest.
+        first_weight: The weight that the search for the likeliest begins with.
         lever: Length in [m] at which a missing force weighs like its moment, about that of the
             links; None for both in their units, as published, like one of 1 m.
         compliance: Of the forces of joints in [m/N].
@@ -105,6 +108,7 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
     """
 
     state_error_weight: float | None = None
+    first_weight: float = 100.0
     lever: float | None = None
     compliance: float = 1e-8
     angular_compliance: float = 1e-8
@@ -122,8 +126,8 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require_above_zero(
-            'state_error_weight', 'lever', 'compliance', 'angular_compliance', 'refinement',
-            'huber')
+            'state_error_weight', 'first_weight', 'lever', 'compliance', 'angular_compliance',
+            'refinement', 'huber')
         for name, known in (
             ('gyroscopic', ('averaged', 'explicit')), ('residual', ('implicit', 'published')),
             ('rotation', ('exact', 'small_angle')),
@@ -165,7 +169,8 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
         information = without_common_factor(problem, information)
         return _assemble_solution(chain, states, TrajectorySolution(
             values=values, status=Status.CONVERGED, iterations=(), positions=(), velocities=(),
-            residuals=chain.innovations(states, free), information=information, scores=scores))
+            residuals=chain.innovations(states, free), information=information, scores=scores),
+            self._weight)
 
     def search(
         self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog
@@ -179,7 +184,7 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
         values = parameters.values.copy()
         values[free] = found.values
         return _assemble_solution(chain, found.states, replace(
-            start, values=values, status=found.status, iterations=found.iterations))
+            start, values=values, status=found.status, iterations=found.iterations), self._weight)
 
     def remedies(
         self, problem: TrajectoryProblem, found: TrajectorySolution
@@ -193,7 +198,7 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
     @property
     def _weight(self) -> float:
         """Weight of missing impulses, or that with which a search for it begins."""
-        return _WEIGHT if self.state_error_weight is None else self.state_error_weight
+        return self.first_weight if self.state_error_weight is None else self.state_error_weight
 
     def fitted(
         self, problem: TrajectoryProblem
@@ -216,6 +221,14 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
         if self.refinement is not None or self.residual == 'published':
             return None
         return 2 if self.gyroscopic == 'averaged' else 1
+
+    def with_half_steps(
+        self, problem: TrajectoryProblem, found: TrajectorySolution
+    ) -> tuple[Self, TrajectoryProblem]:
+        """The same method, which begins with the weight that was found; see the base class."""
+        weight = found.weight if isinstance(found, DiscreteSolution) else self.first_weight
+        # Of what disturbs motion at any time a step half as long takes half the square.
+        return replace(self, first_weight=2.0 * weight), finer_segments(problem, 2)
 
     def _steps(self, problem: TrajectoryProblem) -> int:
         """Steps of the dynamics from node to node."""
@@ -262,15 +275,20 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
         self, chain: DiscreteChain, states: np.ndarray, values: np.ndarray, lower: np.ndarray,
         upper: np.ndarray, log: SearchLog, adapted: bool,
     ) -> ChainSolution:
-        """The minimum, with modes that change; where these make it zigzag, in turns with them.
+        """The minimum: by steps that change modes, then by minima in modes that are held.
+
+        Where many joints stick or turn around, steps end at kinks of the cost, of which most motion
+        has some at any time. The minimum in the modes that a motion has does not see them; the
+        modes of that minimum take the place of these (a semismooth Newton method; Qi and Sun 1993),
+        whether the cost falls or not. It usually settles within few rounds.
 
         Motion that is only adapted to other parameters keeps its modes at first, or those that
         are undecided would move the parameters from round to round.
         """
         solver = LevenbergMarquardt(
-            max_iterations=log.at_most(_PATIENCE), tolerance=self.tolerance, damping=_DAMPING,
-            relief=_RELIEF, parameter_tolerance=self.parameter_tolerance,
-            freedom=chain.problem.freedom)
+            max_iterations=log.at_most(_PATIENCE if chain.switches else self._most),
+            tolerance=self.tolerance, damping=_DAMPING, relief=_RELIEF,
+            parameter_tolerance=self.parameter_tolerance, freedom=chain.problem.freedom)
         first = replace(chain, secant=True).linearised if len(values) else None
         if adapted:
             found = replace(solver, max_iterations=0).minimise(
@@ -279,24 +297,45 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
             found = log.run('modes that change', partial(
                 solver.minimise, chain, states, values, lower, upper, linearise=chain.linearised,
                 predict=first))
-        frozen = replace(chain, frozen=True)
-        tried, best = list(found.iterations), found
-        while not best.status.ok and len(tried) < self._most and log.left:
-            # The modes of the best motion so far.
-            before = chain.cost(best.states, best.values)
-            solver = replace(solver, max_iterations=log.at_most(_PATIENCE))
-            smooth = log.run('modes held', partial(
-                solver.minimise, frozen, best.states, best.values, lower, upper,
+        return self._settled(chain, found, lower, upper, solver, log) if (
+            chain.switches or adapted) else found
+
+    def _settled(
+        self, chain: DiscreteChain, found: ChainSolution, lower: np.ndarray, upper: np.ndarray,
+        solver: LevenbergMarquardt, log: SearchLog,
+    ) -> ChainSolution:
+        """The best motion of rounds with modes held, and then changed."""
+        frozen, there, best = replace(chain, frozen=True), found, found
+        tried, status = list(found.iterations), found.status
+        least, waited = chain.cost(found.states, found.values), 0
+
+        def held(start: ChainSolution, tolerance: float) -> tuple[ChainSolution, float]:
+            """The minimum in the modes that are there, and its cost in those that it has."""
+            search = replace(
+                solver, max_iterations=log.at_most(_PATIENCE), tolerance=tolerance)
+            ended = log.run('modes held', partial(
+                search.minimise, frozen, start.states, start.values, lower, upper,
                 linearise=frozen.linearised))
-            tried += smooth.iterations
-            after = chain.cost(smooth.states, smooth.values)
-            if after < before:
-                best = replace(smooth, status=Status.ITERATION_LIMIT)
-            if not smooth.status.ok or after < (1.0 - _KINK) * before:
-                continue
-            # In these modes nothing is better, and others are no better either.
-            best = replace(best, status=Status.CONVERGED)
-        return replace(best, iterations=tuple(tried))
+            tried.extend(ended.iterations)
+            return ended, chain.cost(ended.states, ended.values)
+
+        while waited < _WAITING and len(tried) < self._most and log.left:
+            there, cost = held(there, _ROUGH)
+            if not np.isfinite(cost):
+                break
+            ended = there.status is not Status.ITERATION_LIMIT
+            waited = 0 if cost < (1.0 - _KINK) * least else waited + ended
+            # Of a minimum whose own modes are those that were held there is none beside it.
+            waited = _WAITING if ended and cost <= (1.0 + _KINK) * there.equations.cost else waited
+            if cost < least:
+                best, least = there, cost
+            status = Status.CONVERGED if waited == _WAITING else best.status
+        if best is not found and log.left:
+            # To the last digits.
+            chain.cost(best.states, best.values)
+            last, cost = held(best, self.tolerance)
+            best = last if cost < least else best
+        return replace(best, status=status, iterations=tuple(tried))
 
     def mechanism(self, problem: TrajectoryProblem) -> RobotMechanism:
         """The robot of a problem in maximal coordinates.
@@ -346,7 +385,7 @@ def _known(
 
 
 def _assemble_solution(
-    chain: DiscreteChain, states: np.ndarray, solution: TrajectorySolution
+    chain: DiscreteChain, states: np.ndarray, solution: TrajectorySolution, weight: float
 ) -> DiscreteSolution:
     """A solution with its motion."""
     motions = [
@@ -354,4 +393,4 @@ def _assemble_solution(
     known = {name.name: getattr(solution, name.name) for name in fields(TrajectorySolution)}
     known['positions'] = tuple(motion.position for motion in motions)
     known['velocities'] = tuple(at_nodes(motion.velocity) for motion in motions)
-    return DiscreteSolution(**known, states=states)
+    return DiscreteSolution(**known, states=states, weight=weight)
