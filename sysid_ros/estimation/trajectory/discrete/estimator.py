@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -21,14 +20,12 @@ from sysid_ros.estimation.trajectory.discrete.discrete_chain import (
 )
 from sysid_ros.estimation.trajectory.discrete.leapfrog import at_nodes, half_a_step_before
 from sysid_ros.estimation.trajectory.discrete.linear_motion import LinearMotion
+from sysid_ros.estimation.trajectory.discrete.mode_rounds import minimise_in_modes
 from sysid_ros.estimation.trajectory.discrete.robot_mechanism import RobotMechanism, Softness
 from sysid_ros.estimation.trajectory.discrete.state_error_level import likeliest_level
 from sysid_ros.estimation.trajectory.finer_nodes import finer_segments
 from sysid_ros.estimation.trajectory.least_squares import TrajectoryLeastSquares
-from sysid_ros.estimation.trajectory.levenberg_marquardt import (
-    ChainSolution,
-    LevenbergMarquardt,
-)
+from sysid_ros.estimation.trajectory.levenberg_marquardt import LevenbergMarquardt
 from sysid_ros.estimation.trajectory.problem import TrajectoryProblem, position_unit
 from sysid_ros.estimation.trajectory.search_log import SearchLog
 from sysid_ros.estimation.trajectory.solution import TrajectorySolution
@@ -38,9 +35,9 @@ from sysid_ros.numerics.least_squares.chain import Linearised, NormalEquations
 # First damping, and the least part that is left of it after a step that came true: from poor starts
 # with wrong parameters to the last digits in few iterations.
 _DAMPING, _RELIEF = 0.03, 0.02
-# Iterations of a search, rounds with modes held that may pass without a better motion, and the part
-# of the cost that counts as one; and the tolerance while modes still change.
-_PATIENCE, _WAITING, _KINK, _ROUGH = 20, 4, 1e-3, 1e-4
+# Weight of dynamics with which measured motion goes together, and by how much more they weigh from
+# one search to the next.
+_SOFT, _STRONGER = 1.0, 100.0
 # Part of the weight of the dynamics that is proposed where a fit ended early.
 _LIGHTER = 0.01
 # Rounds of the search for the likeliest weight of the dynamics, and the change of the level of
@@ -170,17 +167,36 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
         return _assemble_solution(chain, states, TrajectorySolution(
             values=values, status=Status.CONVERGED, iterations=(), positions=(), velocities=(),
             residuals=chain.innovations(states, free), information=information, scores=scores),
-            self._weight)
+            _weight_of(motion, self._weight))
 
     def search(
         self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog
     ) -> TrajectorySolution:
-        """The best motion and free parameters; see :class:`TrajectoryLeastSquares`."""
+        """The best motion and free parameters; see :class:`TrajectoryLeastSquares`.
+
+        Modes of measured motion are wrong wherever noise turns a joint around. Dynamics that weigh
+        little let them settle, and then weigh more by steps.
+        """
+        if isinstance(start, DiscreteSolution):
+            weight = _STRONGER * start.weight
+            while weight < self._weight and self._chain(problem, start).switches and log.left:
+                softer = replace(self, state_error_weight=weight)
+                with log.within('lighter dynamics'):
+                    start = softer._search(problem, start, log)
+                problem, weight = problem.with_values(start.values), _STRONGER * weight
+        return self._search(problem, start, log)
+
+    def _search(
+        self, problem: TrajectoryProblem, start: TrajectorySolution, log: SearchLog
+    ) -> TrajectorySolution:
         parameters, free = problem.parameters, problem.free
         chain = self._chain(problem, start)
-        found = self._minimised_in_modes(
+        solver = LevenbergMarquardt(
+            max_iterations=self._most, tolerance=self.tolerance, damping=_DAMPING, relief=_RELIEF,
+            parameter_tolerance=self.parameter_tolerance, freedom=problem.freedom)
+        found = minimise_in_modes(
             chain, chain.start, parameters.values[free], parameters.lower[free],
-            parameters.upper[free], log, adapted=bool(start.iterations) and not len(free))
+            parameters.upper[free], solver, log, adapted=bool(start.iterations) and not len(free))
         values = parameters.values.copy()
         values[free] = found.values
         return _assemble_solution(chain, found.states, replace(
@@ -271,72 +287,6 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
         return self._weight / level.ratio**2, float(
             abs(np.log(level.ratio)) / max(known, 1.0))
 
-    def _minimised_in_modes(
-        self, chain: DiscreteChain, states: np.ndarray, values: np.ndarray, lower: np.ndarray,
-        upper: np.ndarray, log: SearchLog, adapted: bool,
-    ) -> ChainSolution:
-        """The minimum: by steps that change modes, then by minima in modes that are held.
-
-        Where many joints stick or turn around, steps end at kinks of the cost, of which most motion
-        has some at any time. The minimum in the modes that a motion has does not see them; the
-        modes of that minimum take the place of these (a semismooth Newton method; Qi and Sun 1993),
-        whether the cost falls or not. It usually settles within few rounds.
-
-        Motion that is only adapted to other parameters keeps its modes at first, or those that
-        are undecided would move the parameters from round to round.
-        """
-        solver = LevenbergMarquardt(
-            max_iterations=log.at_most(_PATIENCE if chain.switches else self._most),
-            tolerance=self.tolerance, damping=_DAMPING, relief=_RELIEF,
-            parameter_tolerance=self.parameter_tolerance, freedom=chain.problem.freedom)
-        first = replace(chain, secant=True).linearised if len(values) else None
-        if adapted:
-            found = replace(solver, max_iterations=0).minimise(
-                chain, states, values, lower, upper, linearise=chain.linearised)
-        else:
-            found = log.run('modes that change', partial(
-                solver.minimise, chain, states, values, lower, upper, linearise=chain.linearised,
-                predict=first))
-        return self._settled(chain, found, lower, upper, solver, log) if (
-            chain.switches or adapted) else found
-
-    def _settled(
-        self, chain: DiscreteChain, found: ChainSolution, lower: np.ndarray, upper: np.ndarray,
-        solver: LevenbergMarquardt, log: SearchLog,
-    ) -> ChainSolution:
-        """The best motion of rounds with modes held, and then changed."""
-        frozen, there, best = replace(chain, frozen=True), found, found
-        tried, status = list(found.iterations), found.status
-        least, waited = chain.cost(found.states, found.values), 0
-
-        def held(start: ChainSolution, tolerance: float) -> tuple[ChainSolution, float]:
-            """The minimum in the modes that are there, and its cost in those that it has."""
-            search = replace(
-                solver, max_iterations=log.at_most(_PATIENCE), tolerance=tolerance)
-            ended = log.run('modes held', partial(
-                search.minimise, frozen, start.states, start.values, lower, upper,
-                linearise=frozen.linearised))
-            tried.extend(ended.iterations)
-            return ended, chain.cost(ended.states, ended.values)
-
-        while waited < _WAITING and len(tried) < self._most and log.left:
-            there, cost = held(there, _ROUGH)
-            if not np.isfinite(cost):
-                break
-            ended = there.status is not Status.ITERATION_LIMIT
-            waited = 0 if cost < (1.0 - _KINK) * least else waited + ended
-            # Of a minimum whose own modes are those that were held there is none beside it.
-            waited = _WAITING if ended and cost <= (1.0 + _KINK) * there.equations.cost else waited
-            if cost < least:
-                best, least = there, cost
-            status = Status.CONVERGED if waited == _WAITING else best.status
-        if best is not found and log.left:
-            # To the last digits.
-            chain.cost(best.states, best.values)
-            last, cost = held(best, self.tolerance)
-            best = last if cost < least else best
-        return replace(best, status=status, iterations=tuple(tried))
-
     def mechanism(self, problem: TrajectoryProblem) -> RobotMechanism:
         """The robot of a problem in maximal coordinates.
 
@@ -382,6 +332,13 @@ def _known(
     if eliminated is None:
         return np.zeros((len(values),) * 2), np.zeros((len(states), len(values)))
     return eliminated.information, eliminated.scores(chain.residuals(states, values))
+
+
+def _weight_of(motion: TrajectorySolution | None, weight: float) -> float:
+    """Weight of the dynamics that a motion was found with; that asked for of simulated motion."""
+    if motion is None:
+        return min(_SOFT, weight)
+    return motion.weight if isinstance(motion, DiscreteSolution) else weight
 
 
 def _assemble_solution(
