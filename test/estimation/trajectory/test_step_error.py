@@ -98,6 +98,26 @@ def test_a_fit_is_not_lost_where_steps_cannot_be_judged(monkeypatch):
     assert 'cannot be told: swing: the loops' in ' '.join(estimate.notes)
 
 
+def test_steps_that_one_halving_judged_are_not_said_to_be_unknown(monkeypatch):
+    problem, _, _ = problems.swinging(nodes=401, fixed=HELD)
+    method = CollocationEstimator(scheme='trapezoidal', prior_strength=None)
+    log = SearchLog(100)
+    found, words = method.with_noise(problem, None, log)
+    halved, first = shorter_steps._halved, []
+
+    def once(fit, order, log):
+        if first:
+            raise UnreachableError('the loops do not close')
+        first.append(halved(fit, order, log))
+        return first[0]._replace(moved=np.full_like(first[0].moved, 1e3))
+
+    monkeypatch.setattr(shorter_steps, '_halved', once)
+    short = shorter_steps.with_short_steps(method, problem, found, words, log)
+    assert short.judged and not any('cannot be told' in said for said in short.words)
+    # What the first halving told counts.
+    assert (short.moved == 1e3).all()
+
+
 def test_what_steps_still_move_counts_in_the_intervals_and_is_said(monkeypatch):
     problem, _, _ = problems.swinging(nodes=401, fixed=HELD)
     method = CollocationEstimator(scheme='trapezoidal', prior_strength=None)
