@@ -13,12 +13,11 @@ from sysid_ros.studio.commands import command_of
 from sysid_ros.studio.jobs import EstimatorsJob, StudioFitJob
 from sysid_ros.studio.page.errors import guarded
 from sysid_ros.studio.page.frame import Frame, framed
-from sysid_ros.studio.page.inputs import quantity, selection, selections
-from sysid_ros.studio.page.parts import block, button, heading, light, terminal, text
-from sysid_ros.studio.page.progress import outcome, progress, when
+from sysid_ros.studio.page.inputs import enable_while, quantity, selection, selections
+from sysid_ros.studio.page.parts import block, button, light, terminal, text
+from sysid_ros.studio.page.progress import last_task
 from sysid_ros.studio.page.verdict import verdict_card
 from sysid_ros.studio.studio import Studio
-from sysid_ros.studio.tasks import Task
 
 _LEAD = ('Parameters that physics allows, from one recording or several, judged by data that was '
          'not fitted.')
@@ -36,9 +35,11 @@ def fit_page(studio: Studio) -> None:
     with framed(studio, 'fit', _LEAD) as frame:
         frame.live(lambda: bool(studio.contents.described), lambda: _nothing(studio))
         _inputs(frame, studio)
-        frame.live(lambda: (studio.choices, studio.free_run(studio.choices), studio.fitting),
-                   lambda: _begin(studio))
-        frame.live(lambda: _key(studio), lambda: _draw(frame, studio))
+        enable_while(
+            frame, button('Fit', guarded(lambda: _begin(studio)), main=True),
+            lambda: bool(studio.choices.fitted) and studio.fitting is None)
+        frame.live(lambda: _chosen(studio), lambda: _terminal(studio))
+        last_task(frame, studio, 'fit', 'fit', lambda result: _result(studio, result))
 
 
 def _nothing(studio: Studio) -> None:
@@ -107,37 +108,18 @@ def job_of_choices(choices: Choices, output: str) -> StudioFitJob | None:
         holdout=choices.holdout, folds=choices.folds, output=output)
 
 
+def _chosen(studio: Studio) -> StudioFitJob | None:
+    return job_of_choices(studio.choices, studio.free_run(studio.choices))
+
+
 def _begin(studio: Studio) -> None:
-    job = job_of_choices(studio.choices, studio.free_run(studio.choices))
-    if job is None:
-        return
-    made = button('Fit', guarded(lambda: studio.begin(job)), main=True)
-    if studio.fitting is not None:
-        made.disable()
-    terminal(command_of(job, studio.folder.root))
+    if job := _chosen(studio):
+        studio.begin(job)
 
 
-def _task(studio: Studio) -> Task | None:
-    return studio.task('fit', 'fit')
-
-
-def _key(studio: Studio) -> object:
-    task = _task(studio)
-    return None if task is None else (task.asked, task.phase)
-
-
-def _draw(frame: Frame, studio: Studio) -> None:
-    task = _task(studio)
-    if task is None:
-        return
-    heading('The fit' if task.phase.active else f'The last fit, {when(task)}')
-    text('code', task.command)
-    if task.phase.active:
-        progress(frame, task)
-        button('Stop', guarded(lambda: studio.stop(task)), hint='what is not complete is not kept')
-    elif outcome(task):
-        assert task.result is not None
-        _result(studio, task.result)
+def _terminal(studio: Studio) -> None:
+    if job := _chosen(studio):
+        terminal(command_of(job, studio.folder.root))
 
 
 def _result(studio: Studio, result: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from nicegui import ui
 
 from sysid_ros.studio.page.drawing import Drawing
 from sysid_ros.studio.page.errors import guarded
+from sysid_ros.studio.page.parts import text
 
 
 def selection(
@@ -119,3 +120,40 @@ def quantity(
 
     frame.follow(made, update)
     return made
+
+
+def answered(questions: Sequence[Mapping[str, str]]) -> Callable[[], dict[str, str]]:
+    """Ask what nobody but a person knows.
+
+    Args:
+        questions: As :func:`~sysid_ros.studio.error_notes.error_note` has them.
+
+    Returns:
+        What gives the answers that were typed so far, by the name of the option.
+    """
+    typed: dict[str, Any] = {}
+    for question in questions:
+        text('div', question['text'])
+        text('div', question['found'], 'soft')
+        typed[question['option']] = ui.input(
+            question['option'], placeholder=f'such as {question["example"]}').props(
+                'outlined dense').classes('grow')
+    return lambda: {
+        option: made.value.strip() for option, made in typed.items() if made.value.strip()}
+
+
+def enable_while(frame: Drawing, made: Any, condition: Callable[[], bool]) -> None:
+    """Let a button be pressed while something holds. It stays the same element all the time.
+
+    What is drawn anew under a click loses it.
+
+    Args:
+        frame: The page.
+        made: The button.
+        condition: Whether it may be pressed now.
+    """
+    def update() -> None:
+        made.set_enabled(condition())
+
+    update()
+    frame.follow(made, update)

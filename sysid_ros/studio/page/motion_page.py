@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
-
-from nicegui import ui
 
 from sysid_ros.runs.report_files import PAGE
 from sysid_ros.studio.choices import Choices
 from sysid_ros.studio.commands import command_of
-from sysid_ros.studio.jobs import DescriptionJob, MotionJob, PlanJob
+from sysid_ros.studio.jobs import DescriptionJob, Job, MotionJob, PlanJob
 from sysid_ros.studio.page.boxes import boxes_table, is_box
 from sysid_ros.studio.page.errors import guarded
 from sysid_ros.studio.page.frame import Frame, framed
-from sysid_ros.studio.page.inputs import quantity, selection
+from sysid_ros.studio.page.inputs import answered, enable_while, quantity, selection
 from sysid_ros.studio.page.parts import (
     Column,
     block,
@@ -26,7 +24,7 @@ from sysid_ros.studio.page.parts import (
     terminal,
     text,
 )
-from sysid_ros.studio.page.progress import outcome, progress, when
+from sysid_ros.studio.page.progress import last_task, outcome, progress
 from sysid_ros.studio.page.report_page import embedded
 from sysid_ros.studio.page.scene_view import SceneView
 from sysid_ros.studio.studio import Studio
@@ -44,9 +42,9 @@ def motion_page(studio: Studio) -> None:
     """
     with framed(studio, 'motion', _LEAD) as frame:
         _surroundings(frame, studio)
-        frame.live(lambda: _plan_key(studio), lambda: _plan(frame, studio))
+        _plan(frame, studio)
         _design(frame, studio)
-        frame.live(lambda: _key(studio), lambda: _draw(frame, studio))
+        last_task(frame, studio, 'motion', 'design', _result)
         frame.live(lambda: (bool(studio.contents.motions), studio.choices.motion,
                             _stamp(studio, studio.choices.motion)), lambda: _motion(frame, studio))
 
@@ -109,9 +107,8 @@ def _scene(frame: Frame, studio: Studio) -> None:
 
 
 def _plan_key(studio: Studio) -> object:
-    choices = studio.choices
-    task = studio.task('plan', choices.planned)
-    return choices.planned, choices.srdf, choices.boxes, task and (task.asked, task.phase)
+    task = studio.task('plan', studio.choices.planned)
+    return studio.choices.planned, task and (task.asked, task.phase)
 
 
 def plan_of_choices(choices: Choices, answers: Mapping[str, str]) -> PlanJob | None:
@@ -129,35 +126,46 @@ def plan_of_choices(choices: Choices, answers: Mapping[str, str]) -> PlanJob | N
 
 def _plan(frame: Frame, studio: Studio) -> None:
     """What writes the settings of motions, and asks what the description does not tell."""
-    task = studio.task('plan', studio.choices.planned)
-    if task is not None and task.phase.active:
-        progress(frame, task)
-        return
-    before = task.job.answers if task is not None and isinstance(task.job, PlanJob) else {}
-    job = plan_of_choices(studio.choices, before)
-    if job is None:
-        return
-    questions = [] if task is None or task.error is None else task.error['questions']
-    if task is not None and not questions and outcome(task):
-        assert task.result is not None
-        _findings(task.result)
-    answers: dict[str, Any] = {}
-    for question in questions:
-        text('div', question['text'])
-        text('div', question['found'], 'soft')
-        answers[question['option']] = ui.input(
-            question['option'], placeholder=f'such as {question["example"]}').props(
-                'outlined dense').classes('grow')
+    typed: list[Callable[[], dict[str, str]]] = []
+
+    def asked() -> PlanJob | None:
+        task = studio.task('plan', studio.choices.planned)
+        before = task.job.answers if task is not None and isinstance(task.job, PlanJob) else {}
+        return plan_of_choices(studio.choices, before | (typed[-1]() if typed else {}))
+
+    def draw() -> None:
+        typed[:] = [answered(_questions(frame, studio))]
 
     def write() -> None:
-        told = before | {option: made.value.strip() for option, made in answers.items()
-                         if made.value.strip()}
-        asked = plan_of_choices(studio.choices, told)
-        assert asked is not None  # a robot is chosen
-        studio.begin(asked)
+        if job := asked():
+            studio.begin(job)
 
-    button('Write a plan', guarded(write), main=not studio.contents.plans)
-    terminal(command_of(job, studio.folder.root))
+    frame.live(lambda: _plan_key(studio), draw)
+    enable_while(
+        frame, button('Write a plan', guarded(write), main=not studio.contents.plans),
+        lambda: bool(studio.choices.planned))
+    frame.live(
+        lambda: (studio.choices, _plan_key(studio)), lambda: _terminal(studio, asked()))
+
+
+def _questions(frame: Frame, studio: Studio) -> list[Mapping[str, str]]:
+    """How far a plan is, and what is asked before it can be written."""
+    task = studio.task('plan', studio.choices.planned)
+    if task is None:
+        return []
+    if task.phase.active:
+        progress(frame, task)
+        return []
+    questions: list[Mapping[str, str]] = [] if task.error is None else task.error['questions']
+    if not questions and outcome(task):
+        assert task.result is not None
+        _findings(task.result)
+    return questions
+
+
+def _terminal(studio: Studio, job: Job | None) -> None:
+    if job is not None:
+        terminal(command_of(job, studio.folder.root))
 
 
 def _findings(result: Mapping[str, Any]) -> None:
@@ -179,8 +187,11 @@ def _design(frame: Frame, studio: Studio) -> None:
                 lambda: studio.choices.plan, lambda name: studio.choose(plan=name))
             quantity(frame, 'Speed, of what is designed', 0.05, 1.0, 0.05,
                      lambda: studio.choices.speed, lambda part: studio.choose(speed=part))
-        frame.live(lambda: (studio.choices, studio.free_motion(studio.choices), _designing(studio)),
-                   lambda: _begin(studio))
+        enable_while(
+            frame, button('Design', guarded(lambda: _begin(studio)), main=True),
+            lambda: bool(studio.choices.plan) and not _designing(studio))
+        frame.live(lambda: _motion_of_choices(studio),
+                   lambda: _terminal(studio, _motion_of_choices(studio)))
 
 
 def _no_plan(studio: Studio) -> None:
@@ -188,43 +199,22 @@ def _no_plan(studio: Studio) -> None:
         text('p', 'No file of the folder says how the robot may move: write a plan above.', 'soft')
 
 
-def _task(studio: Studio) -> Task | None:
-    return studio.task('motion', 'motion')
-
-
 def _designing(studio: Studio) -> bool:
-    task = _task(studio)
+    task = studio.task('motion', 'motion')
     return task is not None and task.phase.active
 
 
-def _begin(studio: Studio) -> None:
+def _motion_of_choices(studio: Studio) -> MotionJob | None:
+    """The motion that is asked for; None where no plan is chosen."""
     choices = studio.choices
     if not choices.plan:
-        return
-    job = MotionJob(plan=choices.plan, speed=choices.speed, output=studio.free_motion(choices))
-    made = button('Design', guarded(lambda: studio.begin(job)), main=True)
-    if _designing(studio):
-        made.disable()
-    terminal(command_of(job, studio.folder.root))
+        return None
+    return MotionJob(plan=choices.plan, speed=choices.speed, output=studio.free_motion(choices))
 
 
-def _key(studio: Studio) -> object:
-    task = _task(studio)
-    return None if task is None else (task.asked, task.phase)
-
-
-def _draw(frame: Frame, studio: Studio) -> None:
-    task = _task(studio)
-    if task is None:
-        return
-    heading('The design' if task.phase.active else f'The last design, {when(task)}')
-    text('code', task.command)
-    if task.phase.active:
-        progress(frame, task)
-        button('Stop', guarded(lambda: studio.stop(task)), hint='what is not complete is not kept')
-    elif outcome(task):
-        assert task.result is not None
-        _result(task.result)
+def _begin(studio: Studio) -> None:
+    if job := _motion_of_choices(studio):
+        studio.begin(job)
 
 
 def _result(result: Mapping[str, Any]) -> None:

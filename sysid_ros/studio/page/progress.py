@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sysid_ros.studio.job_process import Step
-from sysid_ros.studio.page.errors import error_card
+from sysid_ros.studio.page.errors import error_card, guarded
 from sysid_ros.studio.page.frame import Frame
-from sysid_ros.studio.page.parts import block, duration, text
+from sysid_ros.studio.page.parts import block, button, duration, heading, text
+from sysid_ros.studio.studio import Studio
 from sysid_ros.studio.tasks import Phase, Task
 
 
@@ -86,3 +88,37 @@ def when(task: Task) -> str:
     moment = time.localtime(task.ended)
     today = time.strftime('%x', moment) == time.strftime('%x')
     return time.strftime('%H:%M' if today else '%Y-%m-%d %H:%M', moment)
+
+
+def last_task(
+    frame: Frame, studio: Studio, kind: str, name: str,
+    show: Callable[[Mapping[str, Any]], None],
+) -> None:
+    """The last job of a kind of which there is one at a time: how far it is, or what came of it.
+
+    Args:
+        frame: The page.
+        studio: Whose jobs.
+        kind: The kind, which is its subject, too.
+        name: What it is called.
+        show: Shows its result.
+    """
+    def key() -> object:
+        task = studio.task(kind, kind)
+        return None if task is None else (task.asked, task.phase)
+
+    def draw() -> None:
+        task = studio.task(kind, kind)
+        if task is None:
+            return
+        heading(f'The {name}' if task.phase.active else f'The last {name}, {when(task)}')
+        text('code', task.command)
+        if task.phase.active:
+            progress(frame, task)
+            button('Stop', guarded(lambda: studio.stop(task)),
+                   hint='what is not complete is not kept')
+        elif outcome(task):
+            assert task.result is not None
+            show(task.result)
+
+    frame.live(key, draw)

@@ -12,6 +12,7 @@ from sysid_ros.studio.folder import RecordingEntry
 from sysid_ros.studio.jobs import CheckJob, SettingsJob
 from sysid_ros.studio.page.errors import guarded
 from sysid_ros.studio.page.frame import Frame, framed
+from sysid_ros.studio.page.inputs import answered
 from sysid_ros.studio.page.parts import (
     Column,
     block,
@@ -180,18 +181,12 @@ def _settings_form(
     before = task.job if task is not None and isinstance(task.job, SettingsJob) else None
     first = before.robot if before is not None and before.robot in descriptions else descriptions[0]
     robot = ui.select(descriptions, label='Its robot', value=first).props('outlined dense')
-    answers: dict[str, Any] = {}
-    for question in questions:
-        text('div', question['text'])
-        text('div', question['found'], 'soft')
-        answers[question['option']] = ui.input(
-            question['option'], placeholder=f'such as {question["example"]}').props(
-                'outlined dense').classes('grow')
+    answers = answered(questions)
 
     def write() -> None:
         told_before = {} if before is None else before.answers
-        studio.begin(SettingsJob(recording=recording, robot=robot.value, answers=told_before | {
-            option: made.value.strip() for option, made in answers.items() if made.value.strip()}))
+        studio.begin(SettingsJob(
+            recording=recording, robot=robot.value, answers=told_before | answers()))
 
     button('Write its settings', guarded(write), main=True)
 
