@@ -52,7 +52,8 @@ def minimise_in_modes(
         found = log.run('modes that change', partial(
             replace(solver, max_iterations=most).minimise, chain, states, values, lower, upper,
             linearise=chain.linearised, predict=first))
-    if not (chain.switches or adapted):
+    # What has converged by undamped steps is the minimum in its own modes.
+    if found.status.ok or not (chain.switches or adapted):
         return found
     return _Rounds(chain, lower, upper, solver, log).settled(found)
 
