@@ -131,7 +131,7 @@ class OnlineServer:
         if self._history.newest is None:
             return
         from sysid_ros.report.report import Report  # noqa: PLC0415 (its models take time to build)
-        from sysid_ros.runs.report_files import made_now, write_document  # noqa: PLC0415 (likewise)
+        from sysid_ros.runs.report_files import made_now, write_document  # noqa: PLC0415 (as these)
 
         name = self._folder.name
         report = Report.of_history(
