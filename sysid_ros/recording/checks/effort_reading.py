@@ -176,19 +176,19 @@ class Reading:
         self, spread: np.ndarray, prior: np.ndarray, free: np.ndarray, friction: np.ndarray,
         tau: np.ndarray, weight_spread: np.ndarray, weight: np.ndarray, white: float = 0.0,
     ) -> None:
-        # Offsets and springs take what they can of everything else.
-        stack = _without(free, np.column_stack([spread, friction, prior, tau]))
         own = np.column_stack(
             [weight_spread, spread - weight_spread, weight, prior - weight, tau])
         # A joint does not feel bodies that it does not carry.
-        felt = own.any(axis=0)
+        felt, carried = own.any(axis=0), spread[:, spread.any(axis=0)]
+        # Offsets and springs take what they can of everything else.
+        stack = _without(free, np.column_stack([carried, friction, prior, tau]))
         triangle = _triangle(_without(np.column_stack([free, friction]), own[:, felt]))
         # Without offset, friction and drive inertia: effect of deviations, first on what carries
         # the weight, then on what accelerates; the same two of the prior; and the effort.
         self._bare = np.zeros((len(triangle), own.shape[1]))
         self._bare[:, felt] = triangle
         triangle = _triangle(stack)
-        width = spread.shape[1]
+        width = carried.shape[1]
         left, gains, _ = svd(triangle[:, :width])
         self._gains = np.pad(gains, (0, len(triangle) - len(gains)))
         turned = left.T @ triangle[:, width:]
@@ -201,21 +201,21 @@ class Reading:
         self._friction = drag / np.where(size > 0, size, 1.0)
         #: What even parameters without any prior leave of the effort, its norm.
         self.misfit = float(abs(triangle[-1, -1]))
-        self._compare_with_prior(spread, prior, free, friction, tau)
+        self._compare_with_prior(carried, prior, free, friction, tau)
         weight_size = float(np.linalg.norm(self._bare[:, -3]))
         total_size = float(np.linalg.norm(self._bare[:, -3] + self._bare[:, -2]))
         #: Prior torque that carries weight, in parts of all of it, without friction and offset.
         self.weight = weight_size / total_size if total_size > 0.0 else 0.0
 
     def _compare_with_prior(
-        self, spread: np.ndarray, prior: np.ndarray, free: np.ndarray, friction: np.ndarray,
+        self, carried: np.ndarray, prior: np.ndarray, free: np.ndarray, friction: np.ndarray,
         tau: np.ndarray,
     ) -> None:
         """Correlation and slope of the effort with the prior's torque."""
         # Viscous and dry friction are taken out, drive inertia is not: it moves like the links.
         bare = _without(
             np.column_stack([free, friction[:, :2]]),
-            np.column_stack([prior, tau, spread[:, spread.any(axis=0)]]))
+            np.column_stack([prior, tau, carried]))
         norms = np.linalg.norm(bare[:, :2], axis=0)
         mixed = float(bare[:, 0] @ bare[:, 1])
         #: Correlation of effort and prior prediction, both without friction and offset.
