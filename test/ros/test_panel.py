@@ -193,32 +193,36 @@ def test_a_click_and_the_space_bar_stop_the_robot_and_a_page_that_is_lost_does_n
     wait_until(lambda: operated.phase == ExcitationStatus.HOLDING)
 
 
-@pytest.mark.parametrize('how', ['released', 'page closed', 'taken over'])
-def test_a_motion_that_is_held_stops_with_whoever_holds_it(operated, chromium, how):
+def test_a_motion_that_is_held_stops_with_whoever_holds_it(operated, chromium):
     look = operated.operate(chromium)
     choose(look, 'Speed, of the designed one', '100 %')
     look.page.get_by_role('checkbox', name='Hold to run').click()
-    button = look.page.get_by_role('button', name='Hold to run')
 
-    def hold():
-        wait_until(lambda: button.get_attribute('aria-disabled') is None)
-        look.page.mouse.up()
-        button.hover()
-        look.page.mouse.down()
+    def held_until(look, let_go):
+        button = look.page.get_by_role('button', name='Hold to run')
 
-    operated.begin(look, hold)
-    operated.ros.spin(1.0)
-    assert operated.phase in MOVING
-    if how == 'released':
-        look.page.mouse.up()
-    elif how == 'page closed':
-        look.context.close()
-    else:
-        other = operated.opened(chromium, 'robot')
+        def hold():
+            wait_until(lambda: button.get_attribute('aria-disabled') is None)
+            look.page.mouse.up()
+            button.hover()
+            look.page.mouse.down()
+
+        operated.begin(look, hold)
+        operated.ros.spin(1.0)
+        assert operated.phase in MOVING
+        let_go()
+        wait_until(lambda: operated.phase == ExcitationStatus.HOLDING)
+        assert 'A stop was asked for' in operated.phases[-1].reason
+
+    held_until(look, look.page.mouse.up)
+    other = operated.opened(chromium)
+
+    def take_over():
         press(other, 'Take over: the other page is told')
         look.page.get_by_text('has taken the controls over').wait_for()
-    wait_until(lambda: operated.phase == ExcitationStatus.HOLDING)
-    assert 'A stop was asked for' in operated.phases[-1].reason
+
+    held_until(look, take_over)
+    held_until(other, other.context.close)
 
 
 def test_a_node_that_dies_is_told_and_a_wrong_token_is_refused(operated, chromium):
