@@ -73,10 +73,13 @@ def other_order(dataset: Dataset, model: TorqueModel) -> OtherOrder | None:
     best, found = _DECISIVE, None
     table, tried = explained, named
     for quantities, motion, effort in _orders(explained, named):
+        moved = moving & ((motion != named) | (effort != named))
+        if _gain(before[moved], np.ones(np.count_nonzero(moved))) <= best:
+            # Not even if all of these efforts were explained.
+            continue
         if motion is not tried:
             table, tried = _explained(dataset, model, rows, motion), motion
         after = table[effort, named]
-        moved = moving & ((motion != named) | (effort != named))
         believed = (
             np.count_nonzero(after[moved] > _EXPLAINED) > 1
             and bool((after > before - _LESS)[moving].all()))
@@ -158,13 +161,13 @@ def _explained(
         tau = efforts[np.ix_(used, columns)]
         size = np.sum((tau - tau.mean(axis=0)) ** 2, axis=0)
         columns, tau, size = columns[size > 0.0], tau[:, size > 0.0], size[size > 0.0]
-        for joint in range(len(explained)):
-            known = np.column_stack([
-                np.ones(len(tau)), v[used, joint], np.sign(v[used, joint]), prior[used, joint]])
-            values, *_ = np.linalg.lstsq(known, tau, rcond=None)
-            part = 1.0 - np.sum((tau - known @ values) ** 2, axis=0) / size
-            # A negative gain is a wrong sign, and no other joint's effort.
-            explained[columns, joint] = np.where(values[-1] > 0.0, part, 0.0)
+        speed = v[used].T
+        known = np.stack([np.ones_like(speed), speed, np.sign(speed), prior[used].T], axis=-1)
+        # Of all joints at once, as a least-squares solver would of each.
+        values = np.linalg.pinv(known, rcond=np.finfo(float).eps * max(known.shape[1:])) @ tau
+        part = 1.0 - np.sum((tau - known @ values) ** 2, axis=1) / size
+        # A negative gain is a wrong sign, and no other joint's effort.
+        explained[columns] = np.where(values[:, -1] > 0.0, part, 0.0).T
     return explained
 
 

@@ -67,9 +67,9 @@ def readings(
         white = sample_noise(dataset.tau[dataset.mask[:, joint], joint])
         readings = [
             Reading(
-                part[used, joint] @ spread, part[used, joint] @ prior, free[used, joint],
-                friction[used, joint], tau, weight[used, joint] @ spread,
-                weight[used, joint] @ prior, white,
+                _spread_out(part[used, joint], spread), part[used, joint] @ prior,
+                free[used, joint], friction[used, joint], tau,
+                _spread_out(weight[used, joint], spread), weight[used, joint] @ prior, white,
             ) for part, weight in parts
         ]
         least = _MISMATCH * float(np.linalg.norm(readings[0].tau))
@@ -140,13 +140,23 @@ def _interpolated_efforts(dataset: Dataset) -> np.ndarray:
 
 
 def _prior_spread(robot: RobotModel) -> np.ndarray:
-    """How the parameters of each body may stray from the prior, shape ``(10 b, 10 b)``."""
-    bodies = len(robot.body_names)
-    spread = np.zeros((10 * bodies, 10 * bodies))
-    for body, phi in enumerate(robot.reference_inertials):
+    """How the parameters of each body may stray from the prior, shape ``(b, 10, 10)``."""
+    return np.array([_body_spread(phi) for phi in robot.reference_inertials])
+
+
+def _spread_out(regressor: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Effect of deviations from the prior on a joint's torque, shape ``(T, 10 b)``.
+
+    Args:
+        regressor: Of the joint, shape ``(T, 10 b)``.
+        spread: How each body's parameters may stray, shape ``(b, 10, 10)``.
+    """
+    found = np.zeros_like(regressor)
+    for body, own in enumerate(spread):
         block = slice(10 * body, 10 * body + 10)
-        spread[block, block] = _body_spread(phi)
-    return spread
+        if regressor[:, block].any():
+            found[:, block] = regressor[:, block] @ own
+    return found
 
 
 def _body_spread(phi: np.ndarray) -> np.ndarray:

@@ -17,16 +17,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
-from scipy.optimize import OptimizeResult, minimize, minimize_scalar
+from scipy.optimize import minimize_scalar
 
+from sysid_ros.recording.checks.effort_evidence import RANGE, ScaleEvidence, most_likely
 from sysid_ros.recording.checks.effort_reading import Reading
 
 # A scale is off when it differs by this factor, and by so many standard deviations; that of the
 # joint that is the furthest from all others, of which one always is, by the last number of them.
 _FACTOR, _SIGMAS, _WORST_SIGMAS = 1.3, 3.0, 4.5
-# Scales are looked for up to this factor either way.
-_RANGE = 1e2
 # A joint's effort must correlate so much with the prior's rigid-body torque to take part, and one
 # so much for a scale of all: elsewhere the prior hardly says what the torque is.
 _CORRELATED, _TOLD = 0.5, 0.85
@@ -37,8 +35,8 @@ _CANCELLED, _REST = -1.0, 0.15
 # Logarithms of the ratio of inertial efforts to weights that are looked at, the step for its
 # curvature, and what it has to explain, in squared standard deviations.
 _RATIOS, _ASIDE, _DECISIVE = 2.0, 0.1, 20.0
-# Step of the differences that tell the curvature, and Newton's step that is none any more.
-_STEP, _ARRIVED = 1e-4, 1e-3
+# Newton's step that is none any more.
+_ARRIVED = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +112,7 @@ def effort_scales_together(
     if not information.any():
         return [NO_SCALES for _ in recordings]
     names, odd = list(found), dict[tuple[str, int], float]()
-    plain = np.log([max(reading.slope, 1.0 / _RANGE) for reading in found.values()])
+    plain = np.log([max(reading.slope, 1.0 / RANGE) for reading in found.values()])
     while (worst := _worst(names, logarithm, information)) is not None:
         apart, offset, deviation = worst
         seen = float(np.median(plain[apart])) - float(np.median(plain[~apart]))
@@ -193,9 +191,9 @@ def _seen_in(
     """
     joints = {name for name, _ in taken}
     for readings in map(_telling, beside):
-        own = [np.log(max(readings[name].slope, 1.0 / _RANGE))
+        own = [np.log(max(readings[name].slope, 1.0 / RANGE))
                for name in joints if name in readings]
-        others = [np.log(max(one.slope, 1.0 / _RANGE))
+        others = [np.log(max(one.slope, 1.0 / RANGE))
                   for name, one in readings.items() if name not in joints]
         if own and others and not agree(float(np.median(own) - np.median(others)), offset):
             return False
@@ -263,7 +261,7 @@ def _inertial_ratio(found: list[Reading]) -> tuple[float, float]:
     start, _ = _fitted(found)
 
     def profile(ratio: float) -> float:
-        return float(_most_likely(_Evidence(found, True, float(np.exp(ratio))), start).fun)
+        return float(most_likely(ScaleEvidence(found, ratio=float(np.exp(ratio))), start).fun)
 
     best = minimize_scalar(
         profile, bounds=(-_RATIOS, _RATIOS), method='bounded', options={'xatol': 0.01})
@@ -315,74 +313,17 @@ def _apart(
     return float(offset), float(np.sqrt(covariance[1, 1]))
 
 
-class _Evidence:
-    r"""Minus twice the logarithm of the evidence for scales, up to a constant.
-
-    Deviations z of the prior are integrated out: with :math:`K = 1 + \sum_j s_j^2 G_j^T G_j`,
-
-    .. math:: \min_z \sum_j \|\tau_j - s_j (G_j z + g_j)\|^2 + \|z\|^2 + \log\det K,
-
-    whose last term counts the room for deviations. Without it scales come out large, under which
-    small deviations bend the prior to any torque; with it rather small, which leave little room.
-
-    Args:
-        found: Each joint's effort beside the torque of the prior.
-        room: Whether the last term counts.
-        ratio: What accelerates the links counts so many times, beside what carries them.
-    """
-
-    def __init__(self, found: list[Reading], room: bool, ratio: float = 1.0) -> None:
-        self._room = 1.0 if room else 0.0
-        rows = [reading.rows(ratio) for reading in found]
-        self._squares = np.array([gains.T @ gains for gains, _, _ in rows])
-        self._efforts = np.array([gains.T @ tau for gains, _, tau in rows])
-        self._priors = np.array([gains.T @ prior for gains, prior, _ in rows])
-        self._sizes = np.array([
-            (tau @ tau, prior @ tau, prior @ prior) for _, prior, tau in rows])
-
-    def __call__(self, logarithm: np.ndarray) -> tuple[float, np.ndarray]:
-        """The value, and its gradient by the logarithms of the scales."""
-        s = np.exp(logarithm)
-        try:
-            factor = scipy.linalg.cho_factor(
-                np.eye(self._squares.shape[1]) + np.tensordot(s**2, self._squares, axes=1))
-        except np.linalg.LinAlgError:
-            # Motions that no robot makes, such as degrees for radians, exceed double precision.
-            return np.inf, np.zeros(len(s))
-        right = s @ self._efforts - s**2 @ self._priors
-        z = scipy.linalg.cho_solve(factor, right)
-        tau, mixed, prior = self._sizes.T
-        value = np.sum(tau - 2.0 * s * mixed + s**2 * prior) - right @ z
-        value += self._room * 2.0 * np.log(np.diag(factor[0])).sum()
-        inverse = scipy.linalg.cho_solve(factor, np.eye(len(z)))
-        # Of |G z + g|^2 and its product with tau, at the best z for these scales.
-        size = self._squares @ z @ z + 2.0 * self._priors @ z + prior
-        slope = 2.0 * s * size - 2.0 * (self._efforts @ z + mixed)
-        slope += self._room * 2.0 * s * np.einsum('kl,jkl->j', inverse, self._squares)
-        return float(value), s * slope
-
-
-def _most_likely(evidence: _Evidence, start: np.ndarray) -> OptimizeResult:
-    """The logarithms of scales with the most evidence."""
-    reach = np.log(_RANGE)
-    return minimize(
-        evidence, start, jac=True, method='L-BFGS-B', bounds=[(-reach, reach)] * len(start))
-
-
 def _fitted(found: list[Reading], room: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Logarithms of the scales, and the inverse of their covariance; zero where none was found."""
-    evidence = _Evidence(found, room)
-    reach = np.log(_RANGE)
+    evidence = ScaleEvidence(found, room)
+    reach = np.log(RANGE)
     start = np.clip([np.log(max(abs(reading.slope), 1e-9)) for reading in found], -reach, reach)
-    solution = _most_likely(evidence, start)
+    solution = most_likely(evidence, start)
     # Half of the Hessian, as the value is twice a logarithm.
-    curvature = np.array([
-        (evidence(solution.x + step)[1] - evidence(solution.x - step)[1]) / (4.0 * _STEP)
-        for step in _STEP * np.eye(len(start))])
-    curvature = 0.5 * (curvature + curvature.T)
+    curvature = 0.5 * evidence.hessian(solution.x)
     if not np.linalg.eigvalsh(curvature)[0] > 0.0:
         return solution.x, np.zeros_like(curvature)
     # At the best point a line search may end for rounding, which SciPy calls abnormal.
-    newton = np.linalg.solve(2.0 * curvature, evidence(solution.x)[1])
+    newton = np.linalg.solve(2.0 * curvature, evidence.value(solution.x)[1])
     arrived = solution.success or np.abs(newton).max() < _ARRIVED
     return solution.x, curvature if arrived else np.zeros_like(curvature)

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 import scipy.signal
 
 from sysid_ros.recording.checks import effort_scale
 from sysid_ros.recording.checks.effort import _with_scales, effort_findings
+from sysid_ros.recording.checks.effort_evidence import RANGE, ScaleEvidence, most_likely
 from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.checks.effort_reading import _halves, readings
-from sysid_ros.recording.checks.effort_scale import _Evidence, effort_scales
+from sysid_ros.recording.checks.effort_scale import effort_scales
 
 SEEDS = range(6)
 
@@ -71,14 +73,14 @@ def test_a_search_that_ends_for_rounding_is_believed_at_the_best_point_alone(
     arm = simulated_arm(0)
     data = arm.dataset()
     data = replace(data, tau=data.tau * [1.0, 2.0, 1.0, 1.0])
-    expected, search = scales_of(arm, data), effort_scale._most_likely
+    expected, search = scales_of(arm, data), effort_scale.most_likely
 
     def abnormal(evidence, start):
         found = search(evidence, start)
         found.x, found.success = found.x + away, False
         return found
 
-    monkeypatch.setattr(effort_scale, '_most_likely', abnormal)
+    monkeypatch.setattr(effort_scale, 'most_likely', abnormal)
     assert expected.odd
     assert scales_of(arm, data).odd == (pytest.approx(expected.odd) if told else {})
 
@@ -116,14 +118,36 @@ def test_one_sentence_says_it_for_all_joints_with_the_line_to_paste(simulated_ar
 
 
 @pytest.mark.parametrize('room', [True, False])
-def test_the_gradient_of_the_evidence_is_that_of_finite_differences(simulated_arm, room):
+def test_derivatives_of_the_evidence_are_those_of_finite_differences(simulated_arm, room):
     arm = simulated_arm(2)
-    evidence = _Evidence([both[0] for both in readings(arm.dataset(), arm.model)], room)
+    evidence = ScaleEvidence([both[0] for both in readings(arm.dataset(), arm.model)], room)
     here, step = np.array([0.3, -0.2, 0.1, 0.5]), 1e-5
-    expected = [
-        (evidence(here + step * e)[0] - evidence(here - step * e)[0]) / (2 * step)
-        for e in np.eye(4)]
-    np.testing.assert_allclose(evidence(here)[1], expected, rtol=1e-5, atol=1e-4)
+    sides = [(evidence.value(here + step * e), evidence.value(here - step * e)) for e in np.eye(4)]
+    np.testing.assert_allclose(
+        evidence.value(here)[1], [(above[0] - below[0]) / (2 * step) for above, below in sides],
+        rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(
+        evidence.hessian(here), [(above[1] - below[1]) / (2 * step) for above, below in sides],
+        rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize('room', [True, False])
+def test_scales_with_the_most_evidence_are_those_of_a_bounded_search(simulated_arm, room):
+    arm, reach = simulated_arm(2), np.log(RANGE)
+    data = arm.dataset()
+    tiny = replace(data, tau=data.tau * np.array([1.0, 1e-4, 1.0, 1.0]))
+    ends = []
+    for one in (data, tiny):
+        evidence = ScaleEvidence([both[0] for both in readings(one, arm.model)], room)
+        found = most_likely(evidence, np.zeros(4))
+        other = minimize(
+            evidence.value, np.zeros(4), jac=True, method='L-BFGS-B',
+            bounds=[(-reach, reach)] * 4, options={'ftol': 1e-14, 'gtol': 1e-8})
+        assert found.fun == pytest.approx(other.fun, rel=1e-8)
+        np.testing.assert_allclose(found.x, other.x, atol=1e-3)
+        ends.append(found.x)
+    assert np.abs(ends[0]).max() < 1.0
+    assert ends[1][1] == pytest.approx(-reach)
 
 
 def test_of_an_effort_that_vanishes_beside_its_noise_nothing_is_explained(simulated_arm):
@@ -137,7 +161,7 @@ def test_the_evidence_is_that_of_the_gaussian_written_out(simulated_arm):
     # -2 log N(tau; s g, 1 + s^2 G G^T) over all joints together, but for its constant.
     arm = simulated_arm(3)
     found = [both[0] for both in readings(arm.dataset(), arm.model)]
-    evidence, rows = _Evidence(found, True), [reading.rows() for reading in found]
+    evidence, rows = ScaleEvidence(found), [reading.rows() for reading in found]
 
     def written_out(logarithm):
         s = np.exp(logarithm)
@@ -147,7 +171,7 @@ def test_the_evidence_is_that_of_the_gaussian_written_out(simulated_arm):
         return rest @ np.linalg.solve(covariance, rest) + np.linalg.slogdet(covariance)[1]
 
     here, there = np.zeros(4), np.array([0.4, -0.1, 0.2, 0.0])
-    assert evidence(there)[0] - evidence(here)[0] == pytest.approx(
+    assert evidence.value(there)[0] - evidence.value(here)[0] == pytest.approx(
         written_out(there) - written_out(here), rel=1e-6)
 
 
