@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 import scipy.signal
+from scipy.optimize import minimize
 
 from sysid_ros.recording.checks import effort_scale
 from sysid_ros.recording.checks.effort import _with_scales, effort_findings
