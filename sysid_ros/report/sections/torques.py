@@ -27,6 +27,8 @@ from sysid_ros.report.series import Number, Series, bucket_starts, envelope, ser
 
 # Points of a line: two of each bucket. Fewer for robots of many joints, for the size of the page.
 _BUCKETS, _ALL_BUCKETS = 1200, 12000
+# Joints that are seen at once: all of an arm, and the worst ones of a humanoid.
+_FEW, _WORST = 10, 6
 
 
 class JointTorque(ReportModel):
@@ -55,6 +57,15 @@ class TorqueRows(ReportModel):
     time: Series
     every: int
     joints: list[JointTorque]
+
+    @property
+    def parts(self) -> list[list[int]]:
+        """Numbers of the joints that are seen at once; and of many of the others, if any."""
+        every = list(range(len(self.joints)))
+        if len(every) <= _FEW:
+            return [every]
+        worst = set(sorted(every, key=lambda k: _part_left(self.joints[k]), reverse=True)[:_WORST])
+        return [[k for k in every if k in worst], [k for k in every if k not in worst]]
 
     @classmethod
     def of(
@@ -87,6 +98,14 @@ class TorqueRows(ReportModel):
         shown = time if starts is None else np.repeat(time[starts], 2)
         every = 1 if starts is None else int(np.ceil(count / len(starts)))
         return cls(rows=rows, time=series(shown), every=every, joints=joints)
+
+
+def _part_left(joint: JointTorque) -> float:
+    """Root mean square of what the model leaves of a torque, in parts of the torque."""
+    left, torque = (
+        float(np.sqrt(np.mean(np.square([x for x in values if x is not None] or [0.0]))))
+        for values in (joint.residual, joint.measured))
+    return left / torque if torque > 0.0 else 0.0
 
 
 class TorquesSection(Section):
