@@ -93,12 +93,10 @@ class JointFactors:
         Args:
             parts: Factors of the same joints and parameters.
         """
-        stacked = np.stack([part.triangles for part in parts], axis=1)
-        joints, _, columns, _ = stacked.shape
-        triangles = np.zeros((joints, columns, columns))
-        for triangle, below in zip(triangles, stacked, strict=True):
-            rows = below.reshape(-1, columns)
-            rows = rows[np.any(rows, axis=1)]
+        triangles = np.zeros_like(parts[0].triangles)
+        for joint, triangle in enumerate(triangles):
+            rows = np.concatenate([
+                own[np.any(own, axis=1)] for own in (part.triangles[joint] for part in parts)])
             active = np.flatnonzero(np.any(rows, axis=0))
             if not active.size:
                 continue

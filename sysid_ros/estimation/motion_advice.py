@@ -63,9 +63,9 @@ class CandidateMotion:
 def candidate_motions(robot: RobotModel) -> Iterator[CandidateMotion]:
     """Motions within the limits, the simple ones first.
 
-    Every joint alone, slowly through its range and fast; every two joints together, fast; all
-    joints together, fast. Joints at rest stand in three poses in turn. A base that floats is held:
-    none of its joints move, and it feels its weight.
+    Every joint alone, slowly through its range and fast; every two joints of one chain together,
+    fast; all joints together, fast. Joints at rest stand in three poses in turn. A base that floats
+    is held: none of its joints move, and it feels its weight.
 
     Args:
         robot: The robot; joints without limits get a turn's range and 1 rad/s.
@@ -76,10 +76,24 @@ def candidate_motions(robot: RobotModel) -> Iterator[CandidateMotion]:
         yield _motion(robot, (j,), f'{names[j]} alone, slowly through its range', slow=True)
     for j in joints:
         yield _motion(robot, (j,), f'{names[j]} alone, fast to and fro')
+    together = _on_one_chain(robot)
     for i, j in combinations(joints, 2):
-        yield _motion(robot, (i, j), f'{names[i]} and {names[j]} together, fast')
+        if together[i, j]:
+            yield _motion(robot, (i, j), f'{names[i]} and {names[j]} together, fast')
     if len(joints) > 2:
         yield _motion(robot, tuple(joints), 'all joints together, fast')
+
+
+def _on_one_chain(robot: RobotModel) -> np.ndarray:
+    """Whether two joints move a body in common, shape ``(n, n)``; always where loops are closed."""
+    joints = len(robot.joint_names)
+    if robot.loops is not None:
+        return np.ones((joints, joints), dtype=bool)
+    moving = robot.tree.coupling != 0.0
+    for body, parent in enumerate(robot.tree.parent):
+        if parent >= 0:
+            moving[body] |= moving[parent]
+    return moving.T @ moving
 
 
 def _motion(
@@ -161,10 +175,15 @@ def _information(
     problem: RegressionProblem, candidate: CandidateMotion, sigma: np.ndarray, steps: np.ndarray
 ) -> np.ndarray:
     """Information of a motion recorded with the noise and at the rate of the data."""
-    rows = problem.model.regressor(candidate.q, candidate.v, candidate.a)
-    rows = rows[:, :, problem.base.independent] / sigma[:, None]
-    rows = rows.reshape(-1, rows.shape[2]) @ steps
-    return rows.T @ rows * (problem.rate / _RATE)
+    regressor = problem.model.regressor(candidate.q, candidate.v, candidate.a)
+    found = np.zeros((len(steps), len(steps)))
+    for joint, level in enumerate(sigma):
+        rows = regressor[:, joint, problem.base.independent]
+        # A joint feels a part of the parameters.
+        felt = np.flatnonzero(rows.any(axis=0))
+        rows = rows[:, felt] / level
+        found[np.ix_(felt, felt)] += rows.T @ rows
+    return steps.T @ found @ steps * (problem.rate / _RATE)
 
 
 def _left(information: np.ndarray, steps: np.ndarray) -> np.ndarray:

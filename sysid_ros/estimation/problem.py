@@ -306,7 +306,11 @@ class RegressionProblem(CachesValues):
         """
         columns = self.factors.shape[2]
         stack = (self.factors / np.asarray(sigma)[:, None, None]).reshape(-1, columns)
-        triangle = scipy.linalg.qr(stack, mode='r')[0][:columns]
+        # A joint feels a part of the parameters: of many joints most rows are zero.
+        stack = stack[stack.any(axis=1)]
+        triangle = np.zeros((columns, columns))
+        rows = min(len(stack), columns)
+        triangle[:rows] = scipy.linalg.qr(stack, mode='r')[0][:rows]
         return triangle[:, :-1], triangle[:, -1]
 
     def at(self, theta: np.ndarray) -> RegressionProblem:

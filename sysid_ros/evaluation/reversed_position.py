@@ -18,8 +18,8 @@ from sysid_ros.recording.checks.settings_lines import signal_line
 # Part of the efforts that a fit has to leave, for a sign to be looked for; and part of what is left
 # that the other sign may leave.
 _MUCH, _BETTER = 0.05, 0.5
-# Rows that are looked at, spread evenly.
-_ROWS = 1000
+# Most rows that are looked at, spread evenly, and efforts in all of them.
+_ROWS, _EFFORTS = 1000, 8000
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ def find_reversed_position(problem: RegressionProblem, error: float) -> Reversed
         return None
     data = problem.motion.dataset
     sound = np.flatnonzero(data.mask.all(axis=1) & np.isfinite(data.tau).all(axis=1))
-    rows = sound[::max(-(-len(sound) // _ROWS), 1)]
+    most = min(_ROWS, _EFFORTS // len(robot.joint_names))
+    rows = sound[::max(-(-len(sound) // most), 1)]
     motion, torque = np.stack([data.q[rows], data.v[rows], data.a[rows]]), data.tau[rows]
     size = np.sqrt(np.mean(torque**2, axis=0))
     loaded = np.flatnonzero(size > 0.0)
@@ -87,8 +88,11 @@ def find_reversed_position(problem: RegressionProblem, error: float) -> Reversed
         return float(np.sqrt(np.mean(rest**2)))
 
     joints = len(robot.joint_names)
+    plain = left(np.ones(joints))
+    if not plain > _MUCH:
+        return None
     tried = [left(1.0 - 2.0 * np.eye(joints)[joint]) for joint in range(joints)]
-    best, plain = int(np.argmin(tried)), left(np.ones(joints))
-    if not (plain > _MUCH and tried[best] < _BETTER * plain):
+    best = int(np.argmin(tried))
+    if not tried[best] < _BETTER * plain:
         return None
     return ReversedPosition(robot.joint_names[best], plain, tried[best], robot.joint_names)
