@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-# So many motions, those that help most parameters, are written out.
-_MOTIONS = 4
+from sysid_ros.errors import listed
+
+# So many motions, those that help most parameters, are written out, with so many names each.
+_MOTIONS, _NAMED = 4, 6
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,13 @@ class Identifiability:
         sentences = []
         if self.without_effect:
             sentences.append(
-                f'No motion can tell {listed(self.without_effect)}: they act on no joint torque. '
-                'Their values come from the prior.'
+                f'No motion can tell {listed(self.without_effect, _NAMED)}: they act on no joint '
+                'torque. Their values come from the prior.'
             )
         if self.inseparable:
             sentences.append(
-                f'No motion can tell apart {listed(self.inseparable)}: torques show them in '
-                'combinations only. How each is shared out comes from the prior.'
+                f'No motion can tell apart {listed(self.inseparable, _NAMED)}: torques show them '
+                'in combinations only. How each is shared out comes from the prior.'
             )
         return sentences
 
@@ -93,13 +95,13 @@ class Identifiability:
         rest = [entry.name for _, group in helpful[_MOTIONS:] for entry in group]
         if rest:
             sentences.append(
-                f'This data hardly shows {listed(rest)} either; the estimate names a motion for '
-                'each of them.'
+                f'This data hardly shows {listed(rest, _NAMED)} either; the estimate names a '
+                'motion for each of them.'
             )
         return [*sentences, *([self._sentence(None, beyond)] if beyond else [])]
 
     def _sentence(self, motion: str | None, group: Sequence[WeakParameter]) -> str:
-        names = listed([entry.name for entry in group])
+        names = listed([entry.name for entry in group], _NAMED)
         before = max(entry.left for entry in group)
         shown = (
             f'This data hardly shows {names}: it leaves up to {100 * before:.0f} % of what the '
@@ -115,17 +117,6 @@ class Identifiability:
             f'{shown}. {self.duration:.0f} s more with {motion} would leave '
             f'{_percent(after)} of it.'
         )
-
-
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """Names in a row, the rest of many counted.
-
-    Args:
-        names: The names.
-        most: Number of them to write out.
-    """
-    shown = ', '.join(names[:most])
-    return shown if len(names) <= most else f'{shown} and {len(names) - most} more'
 
 
 def _percent(value: float) -> str:

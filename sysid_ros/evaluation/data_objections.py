@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sysid_ros.errors import listed
 from sysid_ros.estimation.estimate import Estimate
-from sysid_ros.estimation.identifiability import listed
 from sysid_ros.estimation.payload.known import LoadFinding
 from sysid_ros.estimation.payload.weighing import Weighing
 from sysid_ros.evaluation.bound_cost import BoundCost
@@ -32,6 +32,8 @@ _FROZEN, _COARSE = 0.2, 0.4
 _WIDER = {
     '.mass ': 'mass_factor: 10.0', 'moving mass': 'total_mass: 3.0',
     ' within ': 'shape_margin: null, size_factor: 30.0'}
+# Bounds that a sentence names; the rest of many is counted.
+_NAMED = 6
 # Terms of a joint that stood still and differ from the prior by less were not found.
 _UNMOVED = 1e-3
 
@@ -238,9 +240,9 @@ def _bounds(cost: BoundCost | None) -> Iterator[Objection]:
     wider = ', '.join(line for word, line in _WIDER.items()
                       if any(word in label for label in cost.labels))
     yield Objection(
-        f'The recordings ask for what is not plausible: without the bounds {listed(cost.labels)} '
-        f'the error on held-out data is {100.0 * cost.free:.2f} % in place of '
-        f'{100.0 * cost.bounded:.2f} %.',
+        'The recordings ask for what is not plausible: without the bounds '
+        f'{listed(cost.labels, _NAMED)} the error on held-out data is '
+        f'{100.0 * cost.free:.2f} % in place of {100.0 * cost.bounded:.2f} %.',
         'Check scale, signs and delays of the efforts and the stamps, and the masses of the '
         'description.' + (
             f' If the description is what is rough, fit: {{plausibility: {{{wider}}}}}.'

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 import pinocchio as pin
 
-from sysid_ros.errors import ReleaseError
+from sysid_ros.errors import ReleaseError, listed
 from sysid_ros.mechanics.actuators.actuators import DELAY, FILTER, Actuators
 from sysid_ros.mechanics.joint_terms.closest_friction import ClosestFriction, fields_of_laws
 from sysid_ros.mechanics.joint_terms.term import described_dynamics
@@ -36,6 +36,8 @@ from sysid_ros.robot.parameters import ParameterSet
 TORQUE_TOLERANCE = 1e-9
 _RELATIVE_TOLERANCE = 1e-12
 
+# Names that a note gives; the rest of many is counted.
+_NAMED = 6
 _NO_LAWS: Mapping[str, ClosestFriction] = MappingProxyType({})
 
 
@@ -314,14 +316,13 @@ def _notes(
             'them, so the result holds exactly only at these positions'
         )
     if closest:
-        joints = ', '.join(f'"{joint}"' for joint in closest)
+        joints = listed((f'"{joint}"' for joint in closest), _NAMED)
         errors = ' to '.join(dict.fromkeys(
             f'{100.0 * end([one.error for one in closest.values()]):.2g}' for end in (min, max)))
         yield (
             f'{document.name} has no place for the friction laws of {joints}: the damping and '
             f'friction that come closest to them over the fitted motion are written, {errors} % '
-            'off; the YAML export holds the laws'
-        )
+            'off; the YAML export holds the laws')
     placed = set() if actuators is None else {
         each.name for own in actuators.joints for each in own.parameters(robot)}
     if actuators is not None:
@@ -332,9 +333,8 @@ def _notes(
         if name.strip('"') not in placed]
     if without_place:
         yield (
-            f'{document.name} has no place for {", ".join(without_place)}: the YAML export holds '
-            f'{"it" if len(without_place) == 1 else "them"}'
-        )
+            f'{document.name} has no place for {listed(without_place, _NAMED)}: the YAML export '
+            f'holds {"it" if len(without_place) == 1 else "them"}')
 
 
 def _without_place(

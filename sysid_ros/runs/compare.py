@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysid_ros.errors import ConfigurationError, SysidError
+from sysid_ros.errors import ConfigurationError, SysidError, listed
 from sysid_ros.estimation.estimator import shown_name
 from sysid_ros.evaluation.run_comparison import compare_parameters, parameters_left_out
 from sysid_ros.report.brief import wrapped
@@ -91,15 +91,10 @@ def _findings(section: ComparedRunsSection) -> list[str]:
     if len(section.robots) > 1:
         lines.append(f'The runs are of {len(section.robots)} robots: {", ".join(section.robots)}')
     lines += [
-        f'Not compared, as {why}: {_some(names)}' for why, names in (
+        f'Not compared, as {why}: {listed(names, _NAMED)}' for why, names in (
             ('not in every run', section.absent),
             ('without an interval in every run', section.untold)) if names]
     return wrapped('\n'.join(lines)).split('\n')
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ', '.join(names[:_NAMED]) + (f' and {more} more' if more > 0 else '')
 
 
 def _recorded(folder: Path) -> float:
