@@ -3,9 +3,9 @@
 What to fit is a settings file, which names the robot, the recording and how it is processed; the
 folder of a recording that the identification node made; or any bag, with --settings. Several
 recordings of a robot are fitted together: the first says what the robot is and how to fit it, the
-others, settings files, folders or bags as well, what else was recorded. Held-out data decides on
-the verdict: another recording (--validate), the last part of each (--holdout), or stretches in
-turn (--folds).
+others, settings files, folders, tables or bags, what else was recorded; a table, or a bag, is read
+as the first one is. Held-out data decides on the verdict: another recording (--validate), the last
+part of each (--holdout), or stretches in turn (--folds).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'sources', type=Path, metavar='RECORDING', nargs='+',
         help='settings file (YAML), folder of a recording, or a bag; several are fitted with the '
-        'same parameters, by the robot and fit sections of the first',
+        'same parameters, by the robot and fit sections of the first; further tables and bags '
+        'are read as the first is',
     )
     parser.add_argument(
         '--settings', type=Path, metavar='FILE',
@@ -45,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     held_out = parser.add_mutually_exclusive_group()
     held_out.add_argument(
-        '--validate', type=Path, metavar='RECORDING', help='another recording to judge by'
+        '--validate', type=Path, metavar='RECORDING',
+        help='another recording to judge by; a table or a bag is read as the first one'
     )
     held_out.add_argument(
         '--holdout', type=float, metavar='FRACTION',

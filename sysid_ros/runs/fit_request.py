@@ -17,7 +17,7 @@ class FitRequest:
 
     Attributes:
         sources: Settings files, folders of recordings, or bags; robot and fit are those of the
-            first.
+            first, and further tables and bags are read as it is.
         settings: Settings of bags.
         base: Folder that file names are relative to; that of the settings where left out.
         estimator: Name of an estimator, or ``'all'``; what settings say where left out.
@@ -51,10 +51,12 @@ class FitRequest:
         """
         first, *more = self.sources
         identification = load_source(first, self.settings, self.base)
-        others = [load_another(path, self.settings, self.base) for path in more]
+        others = [load_another(path, self.settings, self.base, like=identification)
+                  for path in more]
         validation = None
         if self.validate is not None:
-            validation = load_another(self.validate, self.settings, self.base)
+            validation = load_another(
+                self.validate, self.settings, self.base, like=identification)
         estimator = self.estimator or identification.settings.fit.estimator
         return fit_to_folder(
             identification, self.output or self._folder(estimator), estimator=estimator,

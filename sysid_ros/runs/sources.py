@@ -58,7 +58,8 @@ def load_source(
 
 
 def load_another(
-    path: str | Path, settings: str | Path | None = None, base: str | Path | None = None
+    path: str | Path, settings: str | Path | None = None, base: str | Path | None = None, *,
+    like: Identification | None = None,
 ) -> Identification:
     """Another recording of a robot that was named before.
 
@@ -66,13 +67,43 @@ def load_another(
         path: As for :func:`load_source`; a settings file needs no ``robot`` section.
         settings: Settings of bags; a settings file says itself what it is of.
         base: Folder that file names in a settings file are relative to; by default its own.
+        like: The recording that was named before: a table, or a bag, that nothing else is said of
+            is read as it was.
 
     Raises:
-        ConfigurationError: As for :func:`load_source`.
+        ConfigurationError: As for :func:`load_source`; or a table is not of the kind of the one
+            before, or that one is of several files.
         RecordingError: A folder holds no bag.
     """
-    own = Path(path).suffix in ('.yaml', '.yml')
-    return load_source(path, None if own else settings, base)
+    path = Path(path)
+    own = path.suffix in ('.yaml', '.yml') or (path / SETTINGS).is_file()
+    if like is not None and settings is None and not own and path.exists():
+        return _of_file(path, like)
+    return load_source(path, None if path.suffix in ('.yaml', '.yml') else settings, base)
+
+
+def _of_file(path: Path, like: Identification) -> Identification:
+    """A table or a bag that is read as another one.
+
+    Raises:
+        ConfigurationError: It is of another kind, or the other one is of several files.
+        RecordingError: There is no bag.
+    """
+    recording = like.settings.recording
+    several = [name for name, own in recording.quantities.items() if own.file is not None] + [
+        name for name, sensor in recording.sensors.items() if sensor.file is not None]
+    is_bag = path.is_dir() or path.suffix in ('.mcap', '.db3')
+    if several or is_bag != (recording.format == 'rosbag'):
+        raise ConfigurationError(
+            'it is not said how to read it', where=str(path), found=(
+                f'a file of its own for {several[0]} in {like.path}' if several else
+                f'the format {recording.format!r} in {like.path}'),
+            fix=f'Write its settings, sysid init ROBOT.urdf {path}, and name these')
+    if is_bag:
+        bag_files(path)
+    settings = like.settings.model_copy(update={
+        'recording': recording.model_copy(update={'file': str(path.resolve())})})
+    return Identification(settings, like.base, like.path)
 
 
 def of_bag(

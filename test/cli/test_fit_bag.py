@@ -159,6 +159,44 @@ def test_another_bag_can_be_judged_by(folder, tmp_path, capsys):
     assert (tmp_path / 'run' / 'torque_held_out.png').is_file()
 
 
+def evaluation(run):
+    return json.loads((run / 'evaluation.json').read_text())
+
+
+def test_another_table_by_itself_is_read_as_the_first(folder, tmp_path, capsys):
+    ways = ('another.csv', 'another.yaml')
+    for way in ways:
+        judged = folder / way
+        code, _ = fit(capsys, folder / 'table.yaml', '--validate', judged, '-o', tmp_path / way)
+        assert code in (ExitCode.OK, ExitCode.NOT_COMMITTABLE)
+        # It can be judged by it later, too, and fitted together with it.
+        assert main(['validate', str(tmp_path / way), str(judged)]) == code
+        fit(capsys, folder / 'table.yaml', judged, '--holdout', '0.3',
+            '-o', tmp_path / f'with_{way}')
+    by_table, by_settings = (evaluation(tmp_path / way)['held_out'] for way in ways)
+    assert by_table == by_settings
+    alone, described = (estimate(tmp_path / f'with_{way}')['parameters'] for way in ways)
+    assert alone == described != estimate(tmp_path / ways[0])['parameters']
+
+
+def test_another_bag_by_itself_is_read_as_the_first(folder, tmp_path, capsys):
+    code, _ = fit(capsys, folder / 'complete.yaml', '--validate', folder / 'another_bag',
+                  '-o', tmp_path / 'run')
+    assert code in (ExitCode.OK, ExitCode.NOT_COMMITTABLE)
+    fit(capsys, folder / 'bag', '--settings', folder / 'robot_only.yaml',
+        '--validate', folder / 'another_bag', '-o', tmp_path / 'by_settings')
+    # Without joints by name the order of the bag's joints is another one, and rounding differs.
+    assert evaluation(tmp_path / 'run')['held_out']['relative_error'] == pytest.approx(
+        evaluation(tmp_path / 'by_settings')['held_out']['relative_error'], rel=1e-6)
+
+
+def test_a_table_is_not_read_as_a_bag_and_the_fix_says_what_to_do(folder, tmp_path, capsys):
+    code, text = fit(capsys, folder / 'complete.yaml', '--validate', folder / 'another.csv',
+                     '-o', tmp_path / 'run')
+    assert code == ExitCode.BAD_INPUT
+    assert 'it is not said how to read it' in text and 'sysid init ROBOT.urdf' in text
+
+
 def test_the_fitted_bag_itself_is_no_other(folder, tmp_path, capsys):
     code, text = fit(capsys, folder / 'bag', '--settings', folder / 'robot_only.yaml',
                      '--validate', folder / 'bag', '-o', tmp_path / 'run')
