@@ -309,8 +309,9 @@ class RegressionProblem(CachesValues):
         # A joint feels a part of the parameters: of many joints most rows are zero.
         stack = stack[stack.any(axis=1)]
         triangle = np.zeros((columns, columns))
-        rows = min(len(stack), columns)
-        triangle[:rows] = scipy.linalg.qr(stack, mode='r')[0][:rows]
+        # Older versions of SciPy refuse to factorise nothing.
+        if rows := min(len(stack), columns):
+            triangle[:rows] = scipy.linalg.qr(stack, mode='r')[0][:rows]
         return triangle[:, :-1], triangle[:, -1]
 
     def at(self, theta: np.ndarray) -> RegressionProblem:
