@@ -22,6 +22,8 @@ from sysid_ros.recording.checks.effort_reading import Reading
 
 #: Scales are looked for up to this factor either way.
 RANGE = 1e2
+# Logarithm of scales whose squares exceed double precision beside any torques.
+_LARGEST = 300.0
 
 
 class _Joint(NamedTuple):
@@ -84,7 +86,10 @@ class ScaleEvidence:
 
     def hessian(self, logarithm: np.ndarray) -> np.ndarray:
         """Second derivatives by the logarithms of the scales, shape ``(n, n)``."""
-        here, s = self._at(logarithm), np.exp(logarithm)
+        here = self._at(logarithm)
+        if not np.isfinite(here.value):
+            return np.zeros((len(logarithm), len(logarithm)))
+        s = np.exp(logarithm)
         curvature = np.diag(here.curved) - 2.0 * here.moved @ here.inverse @ here.moved.T
         curvature -= self._room * 4.0 * np.outer(s, s) * self._crossed(here.inverse)
         return np.outer(s, s) * curvature + np.diag(here.gradient)
@@ -92,7 +97,9 @@ class ScaleEvidence:
     def _at(self, logarithm: np.ndarray) -> _Here:
         """The evidence at scales; that of the last ones is kept."""
         if self._last is None or not np.array_equal(self._last[0], logarithm):
-            self._last = logarithm.copy(), self._computed(np.exp(logarithm))
+            within = logarithm.max(initial=0.0) < _LARGEST
+            self._last = logarithm.copy(), (
+                self._computed(np.exp(logarithm)) if within else self._nowhere(logarithm))
         return self._last[1]
 
     def _computed(self, s: np.ndarray) -> _Here:
@@ -106,8 +113,7 @@ class ScaleEvidence:
             factor = scipy.linalg.cho_factor(matrix)
         except np.linalg.LinAlgError:
             # Motions that no robot makes, such as degrees for radians.
-            none = np.zeros(len(s))
-            return _Here(np.inf, none, np.zeros((d, d)), none, np.zeros((len(s), d)))
+            return self._nowhere(s)
         inverse = scipy.linalg.cho_solve(factor, np.eye(d))
         z = scipy.linalg.cho_solve(factor, right)
         tau, mixed, prior = self._sizes.T
@@ -125,6 +131,11 @@ class ScaleEvidence:
             moved[j, one.columns] = 2.0 * s[j] * pulled - one.effort
         curved = 2.0 * size + self._room * 2.0 * trace
         return _Here(float(value), s * (s * curved - 2.0 * product), inverse, curved, moved)
+
+    def _nowhere(self, scales: np.ndarray) -> _Here:
+        """Where K exceeds double precision."""
+        none, d = np.zeros(len(scales)), self._deviations
+        return _Here(np.inf, none, np.zeros((d, d)), none, np.zeros((len(scales), d)))
 
     def _crossed(self, inverse: np.ndarray) -> np.ndarray:
         """Traces of K^-1 S_j K^-1 S_k, shape ``(n, n)``."""
@@ -180,4 +191,5 @@ def _among_free(evidence: ScaleEvidence, here: np.ndarray, free: np.ndarray) -> 
 
     return minimize(
         value, here[free], jac=True, method='trust-exact',
+        options={'max_trust_radius': np.log(RANGE)},
         hess=lambda part: evidence.hessian(all_of(part))[np.ix_(free, free)])

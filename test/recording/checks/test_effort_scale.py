@@ -131,6 +131,16 @@ def test_derivatives_of_the_evidence_are_those_of_finite_differences(simulated_a
         rtol=1e-5, atol=1e-4)
 
 
+def test_scales_beyond_double_precision_have_no_evidence(simulated_arm):
+    arm = simulated_arm(2)
+    evidence = ScaleEvidence([both[0] for both in readings(arm.dataset(), arm.model)])
+    for far in (40.0, 400.0, 1000.0):
+        value, gradient = evidence.value(np.full(4, far))
+        assert value == np.inf or np.isfinite(gradient).all()
+        assert not np.isnan(evidence.hessian(np.full(4, far))).any()
+    assert evidence.value(np.full(4, 1000.0))[0] == np.inf
+
+
 @pytest.mark.parametrize('room', [True, False])
 def test_scales_with_the_most_evidence_are_those_of_a_bounded_search(simulated_arm, room):
     arm, reach = simulated_arm(2), np.log(RANGE)
