@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sysid_ros.estimation.estimator import TRAJECTORY_ESTIMATORS
+from sysid_ros.numerics.least_squares.chain import NormalEquations, Residuals
 from sysid_ros.recording.processing.decimation import Decimation
 from sysid_ros.runs.job import WarmUpJob
 from sysid_ros.runs.workloads import fit_small, follow_small_robot, identify_small_payload
@@ -31,6 +32,8 @@ def load_for_fits(job: WarmUpJob) -> None:
     with tempfile.TemporaryDirectory(prefix='sysid_warm_up_') as folder:
         fit_small(_stand_in(job), job.estimator, Path(folder), _SECONDS)
     _filter_as_long_recordings()
+    if job.estimator in TRAJECTORY_ESTIMATORS:
+        _covariances_of_states()
 
 
 def load_for_live_data() -> None:
@@ -45,6 +48,14 @@ def _filter_as_long_recordings() -> None:
     signal = np.zeros((200, 1))
     Decimation(order=4, cutoff=5.0, rate=100.0, pad=10, step=10).rows(
         lambda part: signal[part], len(signal), np.arange(0, len(signal), 10))
+
+
+def _covariances_of_states() -> None:
+    """Covariances of the states of a chain, which not every search asks for."""
+    rows = np.array([[[1.0, 0.0, 0.0]], [[1.0, 1.0, 0.0]]])
+    eliminated = NormalEquations.of(2, 1, 1, [Residuals(np.arange(2), rows, False)]).eliminated()
+    if eliminated is not None:
+        eliminated.state_covariances()
 
 
 def _stand_in(job: WarmUpJob) -> str:
