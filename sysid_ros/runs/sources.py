@@ -20,6 +20,8 @@ from sysid_ros.settings import parse_settings
 #: Settings of a recording, beside its bag.
 SETTINGS = 'settings.yaml'
 
+# Files that say what to fit, or what of, and hold no samples.
+_NO_RECORDINGS = ('.yaml', '.yml', '.urdf', '.xacro', '.xml')
 # The robot as it was described when the recording was made, by the format of the description.
 _DESCRIPTION = {'urdf': 'robot.urdf', 'mjcf': 'robot.xml'}
 
@@ -76,7 +78,7 @@ def load_another(
         RecordingError: A folder holds no bag.
     """
     path = Path(path)
-    own = path.suffix in ('.yaml', '.yml') or (path / SETTINGS).is_file()
+    own = path.suffix in _NO_RECORDINGS or (path / SETTINGS).is_file()
     if like is not None and settings is None and not own and path.exists():
         return _of_file(path, like)
     return load_source(path, None if path.suffix in ('.yaml', '.yml') else settings, base)
@@ -90,8 +92,7 @@ def _of_file(path: Path, like: Identification) -> Identification:
         RecordingError: There is no bag.
     """
     recording = like.settings.recording
-    several = [name for name, own in recording.quantities.items() if own.file is not None] + [
-        name for name, sensor in recording.sensors.items() if sensor.file is not None]
+    several = [name for name, own in recording.model_dump().items() if _names_a_file(own)]
     is_bag = path.is_dir() or path.suffix in ('.mcap', '.db3')
     if several or is_bag != (recording.format == 'rosbag'):
         raise ConfigurationError(
@@ -104,6 +105,12 @@ def _of_file(path: Path, like: Identification) -> Identification:
     settings = like.settings.model_copy(update={
         'recording': recording.model_copy(update={'file': str(path.resolve())})})
     return Identification(settings, like.base, like.path)
+
+
+def _names_a_file(section: Any) -> bool:
+    """Whether a part of a recording's settings, such as its stamps, is in a file of its own."""
+    return isinstance(section, Mapping) and (
+        section.get('file') is not None or any(map(_names_a_file, section.values())))
 
 
 def of_bag(

@@ -197,6 +197,22 @@ def test_a_table_is_not_read_as_a_bag_and_the_fix_says_what_to_do(folder, tmp_pa
     assert 'it is not said how to read it' in text and 'sysid init ROBOT.urdf' in text
 
 
+def test_a_table_whose_stamps_are_elsewhere_is_not_read_with_the_stamps_of_the_first(
+    folder, tmp_path, capsys
+):
+    data = yaml.safe_load((folder / 'table.yaml').read_text())
+    data['recording']['time'] = {'file': 'table.csv', 'column': 't'}
+    (folder / 'apart.yaml').write_text(yaml.safe_dump(data))
+    code, text = fit(capsys, folder / 'apart.yaml', '--validate', folder / 'another.csv',
+                     '-o', tmp_path / 'run')
+    assert code == ExitCode.BAD_INPUT
+    assert 'a file of its own for time' in text
+    code, text = fit(capsys, folder / 'table.yaml', '--validate', folder / 'robot.urdf',
+                     '-o', tmp_path / 'run')
+    assert code == ExitCode.BAD_INPUT
+    assert 'a robot description' in text
+
+
 def test_the_fitted_bag_itself_is_no_other(folder, tmp_path, capsys):
     code, text = fit(capsys, folder / 'bag', '--settings', folder / 'robot_only.yaml',
                      '--validate', folder / 'bag', '-o', tmp_path / 'run')
