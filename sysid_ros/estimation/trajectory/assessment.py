@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,13 @@ def determined_parameters(problem: TrajectoryProblem, information: np.ndarray) -
     names = tuple(problem.parameters.names[k] for k in problem.free)
     # What would not show in any torque is noise where it seems to show in these data.
     shown = np.isin(problem.free, problem.base.independent)
-    return determined(information, [k for k in preference(names) if shown[k]])
+    known = determined(information, [k for k in preference(names) if shown[k]])
+    # With what it moves unseen is known exactly, too.
+    silent = ~shown[known.held]
+    combinations = known.combinations.copy()
+    combinations[silent] = np.eye(len(names))[known.held[silent]]
+    combinations[np.ix_(silent, known.mask)] = -grouping(problem, known)[:, known.held[silent]].T
+    return replace(known, combinations=combinations)
 
 
 def step_sizes(problem: TrajectoryProblem) -> np.ndarray:

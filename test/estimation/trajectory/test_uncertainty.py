@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from support import trajectory_problems
+from sysid_ros.estimation.trajectory.assessment import determined_parameters, step_sizes
 from sysid_ros.estimation.trajectory.uncertainty import determined
 
 
@@ -28,3 +30,20 @@ def test_those_first_in_order_are_kept(rng):
         assert determined(same.T @ same, order).held.tolist() == [held]
     # What may not be kept is held, though the data would tell it.
     assert determined(np.eye(3), [0, 2]).held.tolist() == [1]
+
+
+def test_what_no_torque_tells_has_no_share_in_what_is_told(rng):
+    # Discrete dynamics weigh impulses, which seem to tell a little of everything by everything.
+    problem, _, _ = trajectory_problems.swinging()
+    base = problem.base.matrix[:, problem.free]
+    seeming = base + 1e-3 * np.abs(base).max(axis=1, keepdims=True) * rng.normal(size=base.shape)
+    names = [problem.parameters.names[k] for k in problem.free]
+    friction = names.index('swing.viscous_friction')
+    assert problem.free[friction] in problem.base.independent
+    for rows in (base, seeming):
+        known = determined_parameters(problem, rows.T @ rows)
+        assert np.isin(problem.free[known.mask], problem.base.independent).all()
+        np.testing.assert_allclose(base @ known.combinations.T, 0.0, atol=1e-12)
+        size = step_sizes(problem)
+        for combination in range(len(known.held)):
+            assert friction not in known.partners(combination, size)
