@@ -11,6 +11,7 @@ from sysid_ros.estimation.estimate import CHANGE, LACKS, Estimate, Knowledge
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.data_objections import data_objections, pattern_objections
+from sysid_ros.evaluation.nothing_to_gain import nothing_to_gain
 from sysid_ros.evaluation.objection import Objection, held_at_prior
 from sysid_ros.evaluation.prediction import SIGMAS, TorquePrediction
 from sysid_ros.evaluation.residual_patterns import ResidualPattern
@@ -38,6 +39,10 @@ _UNTRIED = 'It was not tried on data the fit has not seen.'
 _NO_ROW = 'No row of the held-out data counts'
 _AT_REST = 'No joint moved in the data to judge by'
 _JUDGE_BY_MOTION = 'Judge by a motion of every joint, as wide as the fitted one.'
+# Beginnings of reasons that say that data left out are predicted no better than by the prior, and of
+# those that are no fault of a fit where there was nothing to gain.
+_UNSEEN = ('On held-out data it predicts', 'Stretches of the recording')
+_NO_FAULT = (*_UNSEEN, 'Even the rows it was fitted to are', 'Simulated for')
 _CONSISTENT = 'Fit with an estimator that allows only real bodies: fit: {estimator: entropic}.'
 
 
@@ -59,10 +64,26 @@ def find_objections(
         *data_objections(estimate, data),
         *_solver(estimate), *_lacking(estimate), *_physics(estimate), *_identifiable(estimate),
         *_information(estimate), *_conditioning(estimate), *pattern_objections(patterns),
-        *_training(estimate, training),
-        *_untried(unseen, folds), *_held_out(estimate, unseen, data.judged_still),
-        *_folds(folds), *_simulation(simulation),
+        *_against_prior(estimate, training, unseen, folds, simulation, data, patterns),
     )
+
+
+def _against_prior(
+    estimate: Estimate, training: TorquePrediction | None, unseen: TorquePrediction | None,
+    folds: CrossValidation | None, simulation: Simulation | None, data: DataFindings,
+    patterns: Sequence[ResidualPattern],
+) -> Iterator[Objection]:
+    """What a fit does not do better than the prior, and what it was not tried on."""
+    nothing = None if patterns else nothing_to_gain(estimate, training)
+    found = (
+        *_training(estimate, training), *_untried(unseen, folds),
+        *_held_out(estimate, unseen, data.judged_still), *_folds(folds),
+        *_simulation(simulation))
+    if nothing is None or not any(one.reason.startswith(_UNSEEN) for one in found):
+        yield from found
+        return
+    yield nothing
+    yield from (one for one in found if not one.reason.startswith(_NO_FAULT))
 
 
 def objections_of_fit(reasons: Sequence[str], next_steps: Sequence[str]) -> Iterator[Objection]:

@@ -129,6 +129,25 @@ def test_no_better_than_the_prior_is_the_reason(estimate, prediction, factor):
     assert 'units, signs and delays' in verdict.next_step
 
 
+@pytest.mark.parametrize(('error', 'gained', 'nothing'), [
+    (0.05, 0.1, True), (0.05, -0.02, True), (0.05, 0.3, False), (0.4, 0.1, False)])
+def test_nothing_can_be_gained_over_a_good_description(
+    estimate, prediction, error, gained, nothing
+):
+    # The prior is off by as much as is said, and the fit took a part of it off its own rows alone.
+    before = scaled(prediction.prior, error / prediction.prior.relative_error)
+    training = replace(
+        prediction, held_out=False, prior=before, candidate=scaled(before, 1.0 - gained))
+    unseen = replace(prediction, prior=before, candidate=scaled(before, 1.01))
+    verdict = judge(estimate, unseen, training=training)
+    assert not verdict.committable
+    assert ('there is nothing to gain' in verdict.reasons[0]) == nothing
+    assert verdict.next_step.startswith('Keep the description.') == nothing
+    # A fault of the recording comes first, whatever the description is worth.
+    good = judge(estimate, prediction, training=training)
+    assert not any('nothing to gain' in reason for reason in good.reasons)
+
+
 @pytest.mark.parametrize(('kept', 'committable'), [(0.7, True), (0.45, False), (0.05, False)])
 def test_a_gain_over_the_prior_that_is_lost_on_unseen_data_is_overfitting(
     estimate, prediction, kept, committable
