@@ -27,6 +27,7 @@ from sysid_ros.numerics.least_squares.chain import (
     Residuals,
 )
 from sysid_ros.numerics.least_squares.damped import (
+    NO_STEP,
     DampedGaussNewton,
     DampedStep,
     Ended,
@@ -106,6 +107,7 @@ class LevenbergMarquardt:
         damping: The first damping.
         weight: The first weight of equations that must hold.
         relief: Part that damping falls to, at most, after a step that came true.
+        most_damping: Damping beyond which the search has stalled.
         floor: Cost below which all is rounding, where that is known.
         parameter_tolerance: Part of a standard deviation of the parameters below which a step ends
             it.
@@ -120,6 +122,7 @@ class LevenbergMarquardt:
     damping: float = 1e-4
     weight: float = 1e4
     relief: float = 1.0 / 3.0
+    most_damping: float = NO_STEP
     floor: float = 0.0
     parameter_tolerance: float = 0.0
     freedom: int = 0
@@ -151,7 +154,8 @@ class LevenbergMarquardt:
             fixed, states, values, predict(states, values), lambda: fixed.point(states, values))
         search = DampedGaussNewton(
             first, self.max_iterations, self.tolerance, self.gradient_tolerance, self.damping,
-            self.relief, self.floor, parameter_tolerance=self.parameter_tolerance,
+            self.relief, self.floor, most_damping=self.most_damping,
+            parameter_tolerance=self.parameter_tolerance,
             variance=self._variance if self.freedom > 0 else None, progress=progress)
         ended, gap = self._closed(fixed, search)
         point = search.point

@@ -28,10 +28,11 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+#: Damping beyond which no step is left.
+NO_STEP = 1e16
 # A step is taken when at least this part of the promised decrease came true.
 _WORTHWHILE = 1e-4
-# Damping beyond which no step is left, and by how much it rises where nothing can be solved.
-_STUCK = 1e16
+# By how much damping rises where nothing can be solved.
 _RAISED = 10.0
 # Part of the first cost below which all is rounding.
 _COST_TOLERANCE = 1e-28
@@ -151,6 +152,7 @@ class DampedGaussNewton(Generic[P]):
         relief: Part that damping falls to, at most, after a step that came true.
         floor: Cost below which all is rounding, where that is known.
         free: Damping up to which a step is mostly that of Gauss and Newton.
+        most_damping: Damping beyond which a search has stalled.
         confirmed: Whether a last step is tried that promises no more than the tolerance, which
             is worth it where evaluating a point costs little.
         parameter_tolerance: Part of a standard deviation of the parameters; a search ends where the
@@ -169,6 +171,7 @@ class DampedGaussNewton(Generic[P]):
     relief: float = 1.0 / 3.0
     floor: float = 0.0
     free: float = 1.0
+    most_damping: float = NO_STEP
     confirmed: bool = True
     parameter_tolerance: float = 0.0
     variance: Callable[[P], float] | None = None
@@ -199,7 +202,7 @@ class DampedGaussNewton(Generic[P]):
             elif (len(self.log) > first and self._stands_still(step)) or self._try(
                     step, steepness):
                 return Ended.CONVERGED
-            if self.damping > _STUCK or self._gets_nowhere(first):
+            if self.damping > self.most_damping or self._gets_nowhere(first):
                 return Ended.STALLED
         return Ended.ITERATION_LIMIT
 

@@ -35,8 +35,8 @@ from sysid_ros.numerics.least_squares.chain import Linearised, NormalEquations
 # First damping, and the least part that is left of it after a step that came true: from poor starts
 # with wrong parameters to the last digits in few iterations.
 _DAMPING, _RELIEF = 0.03, 0.02
-# Weight of dynamics with which measured motion goes together, and by how much more they weigh from
-# one search to the next.
+# Weight of dynamics with which measured motion goes together at most, and by how much more they
+# weigh from one search to the next.
 _SOFT, _STRONGER = 1.0, 100.0
 # Part of the weight of the dynamics that is proposed where a fit ended early.
 _LIGHTER = 0.01
@@ -61,7 +61,8 @@ class DiscreteSolution(TrajectorySolution):
 
     Attributes:
         states: Of all segments at their nodes, shape ``(N, 13 b)``.
-        weight: Of missing impulses; see :class:`MaximalCoordinatesEstimator`.
+        weight: Of missing impulses in the search that found it, 0 for motion that was measured; see
+            :class:`MaximalCoordinatesEstimator`.
     """
 
     states: np.ndarray
@@ -178,7 +179,7 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
         little let them settle, and then weigh more by steps.
         """
         if isinstance(start, DiscreteSolution):
-            weight = _STRONGER * start.weight
+            weight = _STRONGER * max(start.weight, _SOFT)
             while weight < self._weight and self._chain(problem, start).switches and log.left:
                 softer = replace(self, state_error_weight=weight)
                 with log.within('lighter dynamics'):
@@ -196,7 +197,8 @@ class MaximalCoordinatesEstimator(TrajectoryLeastSquares):
             parameter_tolerance=self.parameter_tolerance, freedom=problem.freedom)
         found = minimise_in_modes(
             chain, chain.start, parameters.values[free], parameters.lower[free],
-            parameters.upper[free], solver, log, adapted=bool(start.iterations) and not len(free))
+            parameters.upper[free], solver, log,
+            settled=isinstance(start, DiscreteSolution) and start.weight > 0.0)
         values = parameters.values.copy()
         values[free] = found.values
         return _assemble_solution(chain, found.states, replace(
@@ -335,9 +337,9 @@ def _known(
 
 
 def _weight_of(motion: TrajectorySolution | None, weight: float) -> float:
-    """Weight of the dynamics that a motion was found with; that asked for of simulated motion."""
+    """Weight of the dynamics that a motion was found with; that asked for of one at other nodes."""
     if motion is None:
-        return min(_SOFT, weight)
+        return 0.0
     return motion.weight if isinstance(motion, DiscreteSolution) else weight
 
 

@@ -24,11 +24,13 @@ from sysid_ros.estimation.trajectory.search_log import SearchLog
 # Iterations of a search, rounds with modes held that may pass without a better motion, and the part
 # of the cost that counts as one; and the tolerance while modes still change.
 _PATIENCE, _WAITING, _KINK, _ROUGH = 20, 4, 1e-3, 1e-4
+# Damping at which a step ends at the next kink.
+_SHORT = 1e4
 
 
 def minimise_in_modes(
     chain: DiscreteChain, states: np.ndarray, values: np.ndarray, lower: np.ndarray,
-    upper: np.ndarray, solver: LevenbergMarquardt, log: SearchLog, *, adapted: bool,
+    upper: np.ndarray, solver: LevenbergMarquardt, log: SearchLog, *, settled: bool,
 ) -> ChainSolution:
     """Minimise the cost of a chain by steps that change modes, then by minima in held modes.
 
@@ -40,20 +42,23 @@ def minimise_in_modes(
         upper: Their upper bounds, shape ``(k,)``.
         solver: How steps are taken, and the most of them.
         log: Takes every step.
-        adapted: Whether motion is only adapted to other parameters. It keeps its modes at first, or
-            those that are undecided would move the parameters from round to round.
+        settled: Whether the motion was found by a search, with other weights or parameters. It
+            keeps its modes at first: steps from a kink lead nowhere, and modes that are undecided
+            would move the parameters from round to round.
     """
-    if adapted:
+    if settled:
         found = replace(solver, max_iterations=0).minimise(
             chain, states, values, lower, upper, linearise=chain.linearised)
     else:
-        most = log.at_most(_PATIENCE if chain.switches else solver.max_iterations)
+        tries = log.at_most(_PATIENCE if chain.switches else solver.max_iterations)
         first = replace(chain, secant=True).linearised if len(values) else None
         found = log.run('modes that change', partial(
-            replace(solver, max_iterations=most).minimise, chain, states, values, lower, upper,
-            linearise=chain.linearised, predict=first))
+            replace(
+                solver, max_iterations=tries,
+                most_damping=_SHORT if chain.switches else solver.most_damping).minimise,
+            chain, states, values, lower, upper, linearise=chain.linearised, predict=first))
     # What has converged by undamped steps is the minimum in its own modes.
-    if found.status.ok or not (chain.switches or adapted):
+    if found.status.ok or not (chain.switches or settled):
         return found
     return _Rounds(chain, lower, upper, solver, log).settled(found)
 
@@ -83,7 +88,7 @@ class _Rounds:
             found: Where they begin.
         """
         there, best, tried, status = found, found, list(found.iterations), found.status
-        least, waited = self._cost(found), 0
+        least, waited, costs = self._cost(found), 0, list[float]()
         while waited < _WAITING and len(tried) < self._solver.max_iterations and self._log.left:
             there = self._held(there, _ROUGH)
             cost, ended = self._cost(there), there.status is not Status.ITERATION_LIMIT
@@ -92,7 +97,11 @@ class _Rounds:
                 break
             waited = 0 if cost < (1.0 - _KINK) * least else waited + ended
             # Of a minimum whose own modes are those that were held there is none beside it.
-            waited = _WAITING if ended and cost <= (1.0 + _KINK) * there.equations.cost else waited
+            same = cost <= (1.0 + _KINK) * there.equations.cost
+            # Of two minima that lead to one another there is none between.
+            circle = np.isclose(cost, costs[-2:-1], rtol=_ROUGH, atol=0.0).any()
+            waited = _WAITING if ended and (same or circle) else waited
+            costs.append(cost)
             # What has converged to the last digits does not give way to rough digits.
             if cost < (1.0 - _KINK * best.status.ok) * least:
                 best, least = there, cost
