@@ -39,8 +39,8 @@ _UNTRIED = 'It was not tried on data the fit has not seen.'
 _NO_ROW = 'No row of the held-out data counts'
 _AT_REST = 'No joint moved in the data to judge by'
 _JUDGE_BY_MOTION = 'Judge by a motion of every joint, as wide as the fitted one.'
-# Beginnings of reasons that say that data left out are predicted no better than by the prior, and of
-# those that are no fault of a fit where there was nothing to gain.
+# Beginnings of reasons that say that data left out are predicted no better than by the prior, and
+# of those that are no fault of a fit where there was nothing to gain.
 _UNSEEN = ('On held-out data it predicts', 'Stretches of the recording')
 _NO_FAULT = (*_UNSEEN, 'Even the rows it was fitted to are', 'Simulated for')
 _CONSISTENT = 'Fit with an estimator that allows only real bodies: fit: {estimator: entropic}.'
