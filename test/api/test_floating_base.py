@@ -38,6 +38,7 @@ def recording(flying, **changes):
                             for name, sensor in sensors.items()})
 
 
+@pytest.mark.slow
 def test_a_model_whose_base_floats_is_fitted_from_arrays(flying, tmp_path):
     fit = si.fit(flying.robot, recording(flying), holdout=0.3, terms={'viscous_friction': 'all'})
     assert fit.verdict.committable

@@ -41,6 +41,7 @@ def values(run):
     return run.estimate.parameters.values
 
 
+@pytest.mark.slow
 def test_a_settings_file_says_all_that_arguments_do(file, arrays, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = si.fit(settings=file)

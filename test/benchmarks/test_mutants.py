@@ -67,6 +67,7 @@ def survey(tree, equivalent, *options):
         (entry['mutant']['line'], entry['mutant']['words']): entry['outcome'] for entry in entries}
 
 
+@pytest.mark.slow
 def test_what_a_test_guards_is_killed_what_none_does_survives_and_the_bar_is_missed(tree):
     code, (figure,), outcomes = survey(tree, [], '--gate')
     assert outcomes[(2, 'speed <= limit')] == 'killed'

@@ -205,6 +205,7 @@ def test_a_model_for_gazebo_has_the_frictions_for_dry_friction(run, folder):
     assert float(dynamics.find('damping').text) == dry['elbow.viscous_friction']
 
 
+@pytest.mark.slow
 def test_a_stiffness_that_is_sought_is_found_by_the_weight_of_the_links(folder):
     sought = {name: servo | {'kp': 1.3 * servo['kp'], 'sought': ['kp']}
               for name, servo in SERVOS.items()}

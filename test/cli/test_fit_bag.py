@@ -83,6 +83,7 @@ def test_the_folder_of_a_recording_says_itself_how_it_is_fitted(
     assert load_source(tmp_path / 'run').recording().sha256
 
 
+@pytest.mark.slow
 def test_76_bags_in_which_damage_would_go_unseen_are_named_in_the_verdict(
     folder, tmp_path, capsys
 ):
@@ -163,6 +164,7 @@ def evaluation(run):
     return json.loads((run / 'evaluation.json').read_text())
 
 
+@pytest.mark.slow
 def test_another_table_by_itself_is_read_as_the_first(folder, tmp_path, capsys):
     ways = ('another.csv', 'another.yaml')
     for way in ways:
@@ -179,6 +181,7 @@ def test_another_table_by_itself_is_read_as_the_first(folder, tmp_path, capsys):
     assert alone == described != estimate(tmp_path / ways[0])['parameters']
 
 
+@pytest.mark.slow
 def test_another_bag_by_itself_is_read_as_the_first(folder, tmp_path, capsys):
     code, _ = fit(capsys, folder / 'complete.yaml', '--validate', folder / 'another_bag',
                   '-o', tmp_path / 'run')

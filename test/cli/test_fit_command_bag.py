@@ -15,6 +15,7 @@ from sysid_ros.estimation.estimate import Estimate
 LATE = 0.002
 
 
+@pytest.mark.slow
 def test_drives_are_found_from_a_bag(tmp_path, capsys):
     (tmp_path / 'arm.xml').write_text(arm.DESCRIBED)
     t, command, q = arm.recording(8.0, 1.0, 0)

@@ -158,6 +158,7 @@ def test_recordings_of_different_rates_have_rows_at_the_fastest(folder, tmp_path
     assert 'processing.rate' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_recording_that_was_fitted_with_others_is_not_unseen(folder, tmp_path, capsys):
     run = tmp_path / 'run'
     fit(folder, run, 'first.yaml', 'two.yaml', '--holdout', '0.3')

@@ -20,6 +20,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_motion_is_planned_by_the_file_without_an_edit(folder, capsys):
     wall = ['--box', 'wall=0.9,-2,-2,1.2,2,2']
     assert main(['init', 'excite', 'arm.urdf', '--floor', 'none', *wall]) == 0

@@ -298,6 +298,7 @@ def test_the_command_runs_as_a_process_of_its_own(recordings):
     assert 'two_joints' in done.stdout
 
 
+@pytest.mark.slow
 def test_the_simulated_demo_ends_with_a_committable_model(tmp_path, capsys):
     pytest.importorskip('mujoco')
     assert main(['demo', '--recorded', 'simulated', '-o', str(tmp_path)]) == ExitCode.OK

@@ -182,6 +182,7 @@ def test_what_is_recorded_live_is_fitted_and_says_where_it_comes_from(folder):
     assert (estimate / 'identified.urdf').is_file()
 
 
+@pytest.mark.slow
 def test_recordings_that_are_fitted_together_are_judged_again_together(folder):
     session = Session(folder).start('early').move(0, 2000)
     session.stop()

@@ -68,6 +68,7 @@ def test_the_others_foretell_a_robot_that_is_left_out_better_than_its_descriptio
     assert np.median([one.distance for one in mixed.left_out]) == pytest.approx(1.0, abs=0.35)
 
 
+@pytest.mark.slow
 def test_an_outlier_moves_the_prior_of_the_others_by_nothing():
     def change(truth, coordinates):
         truth[5, coordinates.parts['joint base_yaw'][:2]] += 2.0

@@ -486,6 +486,7 @@ TAMPERING = {
 }
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.none() | st.integers(0, 5), max_size=5), st.sampled_from([None, *TAMPERING]),
     st.integers(0, 5))

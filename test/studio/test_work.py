@@ -110,6 +110,7 @@ def test_settings_are_written_and_what_nobody_can_know_is_asked(folder):
     assert (bare / 'taken.yaml').read_text().startswith('#')
 
 
+@pytest.mark.slow
 def test_a_plan_asks_what_nobody_can_know_and_a_motion_is_designed_by_it(folder):
     plain = folder / 'plain'
     plain.mkdir()

@@ -15,6 +15,7 @@ from sysid_ros.estimation.regression.directions import DataDirections
 from sysid_ros.estimation.regression.noise import noise_level, residual_statistics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', ['ols', 'wls'])
 @pytest.mark.parametrize('rho', [0.0, 0.8])
 def test_95_percent_intervals_cover_95_percent(name, rho, record_property):

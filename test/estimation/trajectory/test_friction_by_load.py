@@ -56,6 +56,7 @@ def settings(tmp_path_factory):
     return folder / 'settings.yaml'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('estimator', ['shooting', 'collocation', 'graph'])
 def test_it_is_found_with_all_other_friction(settings, estimator):
     study = Study.load(FitSetup.load(settings), holdout=0.2, estimator=estimator)

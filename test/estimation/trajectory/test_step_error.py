@@ -61,6 +61,7 @@ def deviations(estimate):
     return np.sqrt(np.diagonal(estimate.base_covariance))
 
 
+@pytest.mark.slow
 def test_steps_are_halved_until_they_no_longer_show():
     problem, truth, _ = problems.swinging(nodes=401, fixed=HELD)
     method = CollocationEstimator(scheme='trapezoidal', prior_strength=None)
@@ -78,6 +79,7 @@ def test_steps_are_halved_until_they_no_longer_show():
     assert off.max() < 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('method', [
     CollocationEstimator(), CollocationEstimator(scheme='trapezoidal', process_noise=1.0)],
     ids=['fourth order', 'with noise of the process'])

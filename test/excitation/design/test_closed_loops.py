@@ -146,6 +146,7 @@ def test_loops_that_cannot_follow_everywhere_are_designed_for_and_refused():
     assert 'the loops' in found.findings[0]
 
 
+@pytest.mark.slow
 def test_the_leg_can_be_excited_beside_itself():
     robot = robots.leg()
     model = TorqueModel(robot, [ViscousFriction(), CoulombFriction(smoothing=0.1)])

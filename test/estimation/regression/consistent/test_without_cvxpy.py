@@ -34,6 +34,7 @@ REGRESSION_ESTIMATORS['lmi'](constraints=lambda theta, parameters: []).fit(probl
 """
 
 
+@pytest.mark.slow
 def test_only_constraints_of_ones_own_ask_for_cvxpy():
     finished = subprocess.run(
         [sys.executable, '-c', FIT, str(TESTS)],

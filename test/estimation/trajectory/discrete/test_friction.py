@@ -30,6 +30,7 @@ def test_a_pendulum_sticks_exactly_up_to_its_friction(part, holds):
     assert moved <= 1e-7 if holds else moved > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('friction', [
     {'dry': 0.03}, {'load': 0.01}, {'dry': 0.03, 'extra': 0.5, 'rate': 4.0},
     {'dry': 0.01, 'load': 0.004, 'viscous': 2e-3, 'extra': 0.4, 'rate': 2.0}],
@@ -69,6 +70,7 @@ def pendulum_of(plant, damping):
     return Mechanism(mechanism.bodies, mechanism.joints, np.array([0.0, -truth.GRAVITY, 0.0]))
 
 
+@pytest.mark.slow
 def test_a_furuta_pendulum_with_loaded_dry_friction_converges_to_the_exact_one():
     plant = Furuta(friction=(
         Friction(viscous=1e-3, dry=0.01, load=0.001), Friction(viscous=1e-4, load=0.0008)))

@@ -167,6 +167,7 @@ DRY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('friction', DRY.values(), ids=DRY.keys())
 def test_lost_energy_is_what_friction_took(friction):
     plant = Furuta(friction=friction)
