@@ -50,7 +50,7 @@ _NODES = (
     ('demo_operator', 'demo_operator.DemoOperatorSettings'),
 )
 # Modules whose calls of Objection are the reasons of a verdict.
-_REASONS = ('objections', 'data_objections')
+_REASONS = ('objections', 'nothing_to_gain', 'data_objections')
 _UNKNOWN = '…'
 # What fields and constants are whose names say it all, so that their files have no comment.
 _PLAIN = {

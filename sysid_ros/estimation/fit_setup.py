@@ -245,12 +245,14 @@ def effort_findings_of(
     signs = []
     for (setup, data), those, refuses in zip(every, found, refusing, strict=True):
         if refuses:
-            # Efforts of other joints may also look like those of the wrong sign.
-            require_named_order(data, setup.model)
+            # Efforts of other joints may also look like those of the wrong sign, and those of a
+            # robot on a wall like others'.
+            if all(one.kind is not EffortKind.OTHER_GRAVITY for one in those):
+                require_named_order(data, setup.model)
             signs.append(RecordedSigns(those, setup.settings.recording, data.source))
     require_right_signs(*signs)
     # Scales are told by the description, which is what is wrong, says who only wants a warning.
-    scales = (EffortKind.INCONSISTENT, EffortKind.OTHER_CLOCK)
+    scales = (EffortKind.INCONSISTENT, EffortKind.OTHER_CLOCK, EffortKind.OTHER_GRAVITY)
     return tuple(
         those if refuses else tuple(one for one in those if one.kind not in scales)
         for those, refuses in zip(found[:count], refusing[:count], strict=True))

@@ -18,7 +18,7 @@ from sysid_ros.evaluation.objection import Objection, held_at_prior
 from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
 from sysid_ros.evaluation.supported_links import SupportedLink
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
-from sysid_ros.recording.checks.effort_finding import EffortFinding
+from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.checks.effort_statements import effort_statements
 from sysid_ros.recording.checks.quality import DataQuality
 from sysid_ros.recording.processing.torque_delays import TorqueDelays
@@ -48,9 +48,13 @@ def data_objections(estimate: Estimate, data: DataFindings) -> Iterator[Objectio
     yield from _motion(estimate, data.still)
     yield from _encoders(data.coarse)
     yield from _signals(data.qualities)
-    if data.reversed_position is not None:
+    stands = all(one.kind is not EffortKind.OTHER_GRAVITY for one in data.efforts)
+    if data.reversed_position is not None and stands:
         yield Objection(data.reversed_position.sentence, data.reversed_position.next_step)
     yield from _efforts(data.efforts)
+    if not stands:
+        # All that follows compares with the torques of a robot that stands otherwise.
+        return
     yield from _common_scale(data)
     yield from _scale_of_bodies(data.scale_of_bodies)
     yield from _contradictions(data)

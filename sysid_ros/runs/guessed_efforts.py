@@ -12,6 +12,7 @@ from sysid_ros.estimation.identification import Identification, IdentificationSe
 from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 from sysid_ros.recording.checks.column_order import OtherOrder, other_order
 from sysid_ros.recording.checks.effort import effort_findings
+from sysid_ros.recording.checks.gravity_direction import gravity_direction
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.guess.efforts import EffortGuess, effort_guess
 from sysid_ros.recording.guess.evidence import Finding, Question
@@ -67,6 +68,8 @@ def describe_efforts(guess: SettingsGuess, *, current: bool, named: str) -> None
             'no torque was recorded', where=str(guess.recording),
             found='efforts that are empty or zero', fix='Record efforts, too; joints that '
             'nothing drives are named by recording: {unpowered: […]}')
+    if _says_mounting(guess, setup, dataset):
+        setup, dataset = _aligned(guess)
     _check_order(guess, setup, dataset)
     guess.require_answers()
     found = effort_guess(
@@ -132,6 +135,19 @@ def _aligned(guess: SettingsGuess) -> tuple[FitSetup, Dataset]:
     settings = parse_settings(IdentificationSettings, sections, 'settings')
     setup = FitSetup.of(Identification(settings, guess.folder))
     return setup, setup.align(guess.loaded())
+
+
+def _says_mounting(guess: SettingsGuess, setup: FitSetup, dataset: Dataset) -> bool:
+    """Write down where gravity pulls, if that is not where the description has it."""
+    found = None if 'gravity' in guess.robot else gravity_direction(dataset, setup.model)
+    if found is None or not found.is_another:
+        return False
+    guess.robot['gravity'] = found.setting
+    guess.note(Finding(
+        'gravity', f'{found.setting} m/s² in the frame of the base',
+        f'the efforts say so, {np.degrees(found.angle):.0f}° from where the description has it: '
+        'look how the robot is mounted, and put in what you measure'))
+    return True
 
 
 def _check_order(guess: SettingsGuess, setup: FitSetup, dataset: Dataset) -> None:

@@ -36,7 +36,7 @@ _CURES = {
     'Encoders': 'move faster, or use the estimator iv, made for coarse encoders',
     'Torques': 'load these joints more: faster motion, or poses that carry weight',
     'Samples': 'look for clipped torques and gaps in the recording of these joints',
-    'Efforts': 'set what the sentence says in recording: {effort: …}',
+    'Efforts': 'set what the sentence says',
 }
 
 

@@ -10,10 +10,11 @@ import pytest
 from support import golden_problems as simulated
 from sysid_ros.estimation.estimate import LACKS, Knowledge, Status
 from sysid_ros.estimation.estimator import make_estimator
+from sysid_ros.evaluation.contradictions import Contradiction, FaultKind
 from sysid_ros.evaluation.data_findings import DataFindings
 from sysid_ros.evaluation.prediction import predict
 from sysid_ros.evaluation.verdict import judge
-from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_finding import TOGETHER, EffortFinding, EffortKind
 from sysid_ros.recording.checks.quality import DataQuality, JointQuality
 from sysid_ros.recording.processing.torque_delays import TorqueDelays
 
@@ -389,6 +390,19 @@ def test_what_several_recordings_show_alike_is_said_once_with_their_names(estima
     assert effort.startswith(
         'elbow: the effort looks like a current or a motor-side torque in a.npz, b.npz, so')
     assert 'than the motion they belong to (in 2 of 3 recordings), so' in delay
+
+
+def test_of_a_robot_that_stands_otherwise_nothing_else_is_said(estimate, prediction):
+    # Zeros, scales and loads are told by torques of a robot that stands as described.
+    turned = EffortFinding(
+        TOGETHER, EffortKind.OTHER_GRAVITY, np.nan, np.nan, np.nan, 'Look how it is mounted')
+    zero = Contradiction(FaultKind.ZERO, 'elbow', 0.3, 100.0, estimate.parameters.bodies)
+    both = DataFindings(efforts=(turned,), contradictions=(zero,))
+    reason = only(judge(estimate, prediction, data=both), 'stands otherwise than described')
+    assert 'nan' not in reason
+    assert judge(estimate, prediction, data=both).next_step == 'Look how it is mounted.'
+    assert 'elbow' in only(
+        judge(estimate, prediction, data=replace(both, efforts=())), 'agree with its positions')
 
 
 def test_a_verdict_is_plain_values(estimate, prediction):

@@ -12,6 +12,7 @@ import yaml
 from support.simulated_arm import DESCRIPTION, SimulatedArm
 from sysid_ros.errors import ConfigurationError, RecordingError
 from sysid_ros.estimation.identification import Identification
+from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 from sysid_ros.recording.bag.write import write_bag
 from sysid_ros.recording.guess.evidence import OpenQuestionsError
 from sysid_ros.recording.load import load_recording
@@ -585,3 +586,23 @@ def test_the_file_has_the_evidence_as_comments(arm, recorded, robot, tmp_path):
     text = settings.text()
     assert '# in ms: 200 rows a second' in text
     assert yaml.safe_load(text) == settings.sections
+
+
+def test_an_arm_on_a_wall_is_written_down_as_such(arm, recorded, robot, tmp_path):
+    t, q, v, tau = recorded
+    model = arm.model.robot
+    wall = replace(model, gravity=np.array([0.0, 9.80665, 0.0]))
+    weights = [
+        recursive_newton_euler(
+            one, arm.truth[:10 * len(one.body_names)], q, np.zeros_like(q), np.zeros_like(q))
+        for one in (model, wall)]
+    file = write_csv(
+        tmp_path / 'wall.csv', ['time', *numbered('position'), *numbered('torque')],
+        [t, q, tau - weights[0] + weights[1]])
+    settings, _ = guessed(robot, file)
+    assert settings.sections['robot']['gravity'] == pytest.approx([0.0, 9.81, 0.0], abs=0.01)
+    assert 'look how the robot is mounted' in settings.text()
+    # Who says where gravity pulls is not contradicted, and an arm that stands as described is not.
+    upright = write_csv(
+        tmp_path / 'upright.csv', ['time', *numbered('position'), *numbered('torque')], [t, q, tau])
+    assert 'gravity' not in guessed(robot, upright)[0].sections['robot']

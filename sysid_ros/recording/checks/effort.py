@@ -33,6 +33,7 @@ from sysid_ros.recording.checks.effort_scale import (
     effort_scales_together,
     without_noise,
 )
+from sysid_ros.recording.checks.gravity_direction import GravityDirection, gravity_direction
 from sysid_ros.recording.checks.single_effort import EXPLAINED, TOLD, judge_effort
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.low_pass import LowPass
@@ -105,6 +106,35 @@ def effort_findings_together(
     Raises:
         RecordingError: The joints of a recording are others than the model's.
     """
+    turned = next(filter(None, (_turned(one.dataset, model) for one in recordings)), None)
+    if turned is not None:
+        # What else speaks against the efforts is told by a robot that stands as it does.
+        stands = replace(model, robot=replace(model.robot, gravity=turned.gravity))
+        return _findings_and(turned, _found(recordings, stands, beside), len(recordings))
+    return _found(recordings, model, beside)
+
+
+def _turned(dataset: Dataset, model: TorqueModel) -> GravityDirection | None:
+    """The direction of gravity, if it is beyond doubt another one than the description's."""
+    if dataset.joint_names != model.robot.joint_names:
+        return None
+    found = gravity_direction(dataset, model)
+    return found if found is not None and found.is_another else None
+
+
+def _findings_and(
+    turned: GravityDirection, found: Sequence[tuple[EffortFinding, ...]], count: int
+) -> tuple[tuple[EffortFinding, ...], ...]:
+    """Findings, and that on gravity for the first recordings."""
+    said = EffortFinding(
+        TOGETHER, EffortKind.OTHER_GRAVITY, np.nan, np.nan, np.nan, turned.advice)
+    return tuple((*one, said) if k < count else one for k, one in enumerate(found))
+
+
+def _found(
+    recordings: Sequence[RecordedEfforts], model: TorqueModel, beside: Sequence[RecordedEfforts],
+) -> tuple[tuple[EffortFinding, ...], ...]:
+    """Findings on efforts of a robot that stands as described; see there."""
     every = (*recordings, *beside)
     read = [_read(one, model) for one in every]
     whole = [{name: own[0] for name, own in those.items() if own} for those in read]

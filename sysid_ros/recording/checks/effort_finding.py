@@ -28,6 +28,7 @@ class EffortKind(enum.Enum):
     INCONSISTENT = 'a torque of another scale than the masses of the description'
     OTHER_UNIT = 'a torque in another unit'
     OTHER_CLOCK = 'a torque on another clock than the motion'
+    OTHER_GRAVITY = 'a torque of a robot that stands otherwise than described'
     CONSTANT = 'a constant, whatever the joint does'
     UNRELATED = 'nothing the model could make of this motion'
     UNKNOWN = 'something that prior and motion do not settle'
@@ -46,7 +47,8 @@ class EffortFinding:
         joint: Name of the joint, or 'all joints'.
         kind: What it looks like.
         scale: Recorded effort per torque of the best reading, signed; its sign is wrong when
-            negative. On another clock, of what accelerates the links beside what carries them.
+            negative. On another clock, of what accelerates the links beside what carries them; NaN
+            under gravity of another direction.
         explained: Part of the recorded effort that this reading explains, from 0 to 1; NaN of all
             joints.
         correlation: Correlation of the effort with what this reading predicts; NaN of all joints.
@@ -71,7 +73,7 @@ class EffortFinding:
     def sentence(self) -> str:
         """The finding in words."""
         text = f'{self.joint}: the effort looks like {self.kind.value}'
-        if self.kind not in (EffortKind.UNKNOWN, EffortKind.CONSTANT):
+        if np.isfinite(self.scale) and self.kind not in (EffortKind.UNKNOWN, EffortKind.CONSTANT):
             text += f': {self.scale:.2g} of the predicted'
             if np.isfinite(self.correlation):
                 text += f', correlation {self.correlation:.2f}'

@@ -24,9 +24,9 @@ from sysid_ros.robot.model import RobotModel
 
 # How far a prior may well be off: masses and inertias in parts, centres of mass in [m].
 _MASS, _CENTRE, _INERTIA = 0.2, 0.02, 0.3
-# The model is not better than this, in parts of the torque; and its errors this far apart in
-# [s] are independent.
-_MISMATCH, _STRETCH = 0.05, 0.1
+#: The model is not better than this, in parts of the torque; and its errors this far apart in [s]
+#: are independent.
+MISMATCH, STRETCH = 0.05, 0.1
 # Rows that are looked at, spread evenly over the recording; filtered ones in parts of the cut-off.
 _ROWS, _OFTEN = 2000, 10.0
 # Terms of a joint that are not negative: viscous and dry friction, and drive inertia.
@@ -55,9 +55,9 @@ def readings(
         columns, np.cumsum([width // 2, width // 2, _free(model), _FRICTION]), axis=-1)
     # With what carries the weight, and what accelerates the links alone.
     parts = ((full, gravity), (full - gravity, np.zeros_like(gravity)))
-    spread = _prior_spread(model.robot)
+    spread = prior_spread(model.robot)
     prior = model.robot.reference_inertials.reshape(-1)
-    independent = max(dataset.duration / _STRETCH, 10.0)
+    independent = max(dataset.duration / STRETCH, 10.0)
     for joint in range(len(dataset.joint_names)):
         used = dataset.mask[rows, joint]
         tau = efforts[used, joint, 0]
@@ -72,7 +72,7 @@ def readings(
                 _spread_out(weight[used, joint], spread), weight[used, joint] @ prior, white,
             ) for part, weight in parts
         ]
-        least = _MISMATCH * float(np.linalg.norm(readings[0].tau))
+        least = MISMATCH * float(np.linalg.norm(readings[0].tau))
         noise = max(least, min(reading.misfit for reading in readings))
         for reading in readings:
             reading.scale_rows(np.sqrt(min(independent, len(tau))) / noise)
@@ -139,8 +139,8 @@ def _interpolated_efforts(dataset: Dataset) -> np.ndarray:
     return tau
 
 
-def _prior_spread(robot: RobotModel) -> np.ndarray:
-    """How the parameters of each body may stray from the prior, shape ``(b, 10, 10)``."""
+def prior_spread(robot: RobotModel) -> np.ndarray:
+    """How the parameters of each body may stray from the prior by one, shape ``(b, 10, 10)``."""
     return np.array([_body_spread(phi) for phi in robot.reference_inertials])
 
 
