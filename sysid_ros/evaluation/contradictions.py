@@ -30,6 +30,7 @@ from sysid_ros.estimation.outer_iteration import frozen_at
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 from sysid_ros.recording.checks.settings_lines import signal_line
+from sysid_ros.robot.load_carriers import load_carriers
 
 # Squared standard deviations by which a column has to explain the rows better, and in parts of the
 # first one, whose linearisation leaves something.
@@ -41,6 +42,8 @@ _SCALE, _CLOCK, _GROWTH, _ZERO = 1.25, 1.1, 0.3, 0.1
 _SIGMAS = 3.0
 # Torques are not known better than this, in parts.
 _MISMATCH = 0.01
+# Times that the prior's steps of a body are as long that may carry a tool many times its own mass.
+_UNKNOWN = 30.0
 # Rows that are looked at, spread evenly; steps of the derivatives by positions in [rad] or [m].
 _ROWS, _STEP = 2000, 0.02
 # Logarithms of scales that are tried. What is best at the ends is no scale: the joint then shares
@@ -200,18 +203,27 @@ def score_products(problem: RegressionProblem, estimate: Estimate) -> np.ndarray
     tried = _columns(problem, estimate)
     size = problem.scale.shape[1] + 2 + tried.shape[2]
     products = np.zeros((len(robot.joint_names), size, size))
+    steps = _with_tools(problem)
     for joint, weight in enumerate(_weights(problem, estimate, rows)):
         used = rows[problem.usable[rows, joint]]
         if not (weight > 0.0 and len(used)):
             continue
         regressor = problem.regressor[used, joint]
         stack = np.column_stack([
-            regressor @ problem.scale, regressor @ problem.reference,
+            regressor @ steps, regressor @ problem.reference,
             problem.torque[used, joint], tried[used, joint]])
         basis = scipy.linalg.orth(own[used, joint])
         stack = weight * (stack - basis @ (basis.T @ stack))
         products[joint] = stack.T @ stack
     return products
+
+
+def _with_tools(problem: RegressionProblem) -> np.ndarray:
+    """The prior's steps ``(p, f)``; nothing is known of a body that may carry a tool."""
+    steps, parameters = problem.scale.copy(), problem.parameters
+    for body in load_carriers(problem.model.robot):
+        steps[parameters.body_slice(body)] *= _UNKNOWN
+    return steps
 
 
 def _is_excluded(logarithm: float, found: float, deviation: float) -> bool:

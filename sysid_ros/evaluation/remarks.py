@@ -189,7 +189,9 @@ def _masses(estimate: Estimate) -> Iterator[str]:
         <= _MASS_FACTOR * prior * (1 + 2e-6)
     ]
     if far:
-        yield f'Masses far from the prior: {", ".join(far)}.'
+        yield (
+            f'Masses far from the prior: {", ".join(far)}. Where that is the end of an arm, it may '
+            'be a tool that the description lacks.')
 
 
 def _kind_of_evidence(

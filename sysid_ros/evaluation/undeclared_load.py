@@ -10,11 +10,11 @@ import numpy as np
 
 from sysid_ros.errors import SysidError
 from sysid_ros.estimation.outer_iteration import frozen_at
-from sysid_ros.estimation.payload.carriers import load_carriers
 from sysid_ros.estimation.payload.payload import identify_payload
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.estimation.regression.noise import residual_statistics
+from sysid_ros.robot.load_carriers import load_carriers
 
 # With the load, so much of the error may be left, and it is no larger than so many times that of
 # the rows that were fitted: scales and biases also look like loads, but leave more.

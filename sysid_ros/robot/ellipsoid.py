@@ -85,6 +85,12 @@ class Ellipsoid:
         """The ellipsoid with every semi-axis so many times as long."""
         return Ellipsoid(self.centre.copy(), factor**2 * self.shape)
 
+    def widened(self, length: float) -> Ellipsoid:
+        """The ellipsoid with every semi-axis longer by so much in [m]."""
+        squares, axes = np.linalg.eigh(self.shape)
+        return Ellipsoid(
+            self.centre.copy(), axes * (np.sqrt(squares) + length)**2 @ axes.T)
+
     @property
     def realisable(self) -> np.ndarray:
         r"""The row g, shape ``(10,)``, with :math:`g^T \phi = \mathrm{tr}(L(\phi)\,Q)`.

@@ -83,7 +83,6 @@ def test_the_folder_of_a_recording_says_itself_how_it_is_fitted(
     assert load_source(tmp_path / 'run').recording().sha256
 
 
-@pytest.mark.slow
 def test_76_bags_in_which_damage_would_go_unseen_are_named_in_the_verdict(
     folder, tmp_path, capsys
 ):

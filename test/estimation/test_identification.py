@@ -276,7 +276,7 @@ def test_the_shapes_of_the_description_bound_a_fit_as_the_settings_say(folder, m
         simulated.link('hand', 1.5, (0.15, 0.02, 0.01), (0.3, 0.1, 0.12)),
         hand.removesuffix('</link>') + shape)
     (folder / 'arm.urdf').write_text(drawn)
-    text = f'fit: {{estimator: lmi, plausibility: {{shape_margin: {margin}}}}}\n'
+    text = f'fit: {{estimator: lmi, plausibility: {{shape_margin: {margin}, tool_mass: 0}}}}\n'
     identification = load(folder, text)
     problem = problem_of(identification)
     estimate = identification.settings.fit.build().fit(problem)

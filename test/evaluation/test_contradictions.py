@@ -18,6 +18,7 @@ from sysid_ros.evaluation.evaluation import evaluate
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
 from sysid_ros.recording.description import RecordingSettings
+from sysid_ros.robot.inertia import inertial_parameters
 
 
 @pytest.fixture(scope='module')
@@ -69,6 +70,20 @@ def test_efforts_of_one_scale_contradict_nothing(golden, seed, common):
     found = score_test(*fitted(
         golden, lambda data: replace(data, tau=common * data.tau), seed=seed))
     assert found.contradictions == ()
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_a_tool_that_no_description_has_accuses_no_sensor(seed):
+    # A flange of 0.1 kg, and a tool of 1 kg a hand's breadth beyond it.
+    light = simulated.golden_of(simulated.arm_urdf().replace(
+        simulated.link('hand', 1.5, (0.15, 0.02, 0.01), (0.3, 0.1, 0.12)),
+        simulated.link('hand', 0.1, (0.05, 0.0, 0.01), (0.05, 0.05, 0.03))))
+    truth, block = light.truth.copy(), light.model.parameters.body_slice('hand')
+    truth[block] += inertial_parameters(1.0, np.array([0.2, 0.02, 0.03]), 0.004 * np.eye(3))
+    problem, estimate = fitted(simulated.Golden(light.model, truth), seed=seed)
+    assert estimate.status.ok
+    assert estimate.residuals.relative_error < 0.04
+    assert score_test(problem, estimate).contradictions == ()
 
 
 @pytest.mark.parametrize('joint', [0, 1])

@@ -289,7 +289,6 @@ def as_text(identification, folder):
     return Identification.load(folder / 'copy.yaml')
 
 
-@pytest.mark.slow
 def test_the_fitted_recording_is_no_validation_under_another_name_or_format(arm, tmp_path):
     first = written(tmp_path, 'first', arm, arm.recording(12.0, RATE, bits=17))
     renamed = written(tmp_path, 'renamed', arm, arm.recording(12.0, RATE, bits=17))

@@ -106,7 +106,6 @@ def test_78_an_expansion_that_never_ends_is_stopped(tmp_path, monkeypatch):
         load_description(path)
 
 
-@pytest.mark.slow
 def test_78_an_expansion_that_takes_all_memory_is_stopped(tmp_path):
     doubled = ''.join(
         f'<xacro:property name="p{k + 1}" value="${{p{k} + p{k}}}"/>' for k in range(40))

@@ -27,10 +27,10 @@ from scipy.special import chdtri
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.online.change import STATIC, Change
-from sysid_ros.estimation.payload.carriers import last_body
 from sysid_ros.mechanics.base_parameters import BaseParameters, base_parameters
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.inertia import log_det_divergence
+from sysid_ros.robot.load_carriers import last_body
 from sysid_ros.settings import StrictSettings
 
 # Loads before they are seen are as large as the last link, give or take ten times that.

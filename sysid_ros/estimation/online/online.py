@@ -26,7 +26,6 @@ from sysid_ros.estimation.online.change_detection import (
     base_information,
 )
 from sysid_ros.estimation.online.live_rows import LiveRows
-from sysid_ros.estimation.payload.carriers import last_body
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.recursive.recursion import Recursion
 from sysid_ros.estimation.regression.recursive.recursive import RecursiveLeastSquares
@@ -35,6 +34,7 @@ from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.base_parameters import base_parameters
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.live.window import LiveWindow
+from sysid_ros.robot.load_carriers import last_body
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings
 

@@ -24,7 +24,6 @@ import scipy.linalg
 
 from sysid_ros.errors import EstimationError
 from sysid_ros.estimation.estimate import Estimate, Status
-from sysid_ros.estimation.payload.carriers import last_body
 from sysid_ros.estimation.payload.payload_estimate import PayloadEstimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.consistent.feasible_set import FeasibleSet
@@ -38,6 +37,7 @@ from sysid_ros.robot.inertia import (
     log_det_divergence,
     pseudo_inertia,
 )
+from sysid_ros.robot.load_carriers import last_body
 from sysid_ros.robot.model import RobotModel
 
 # Directions of the arm, and of the load, below these parts of the largest are rounding.

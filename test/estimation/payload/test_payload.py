@@ -13,7 +13,6 @@ from support import golden_problems
 from support.simulated_arm import SimulatedArm
 from sysid_ros.errors import ConfigurationError, EstimationError
 from sysid_ros.estimation.estimate import Status
-from sysid_ros.estimation.payload.carriers import last_body, load_carriers
 from sysid_ros.estimation.payload.payload import identify_payload
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
@@ -26,6 +25,7 @@ from sysid_ros.robot.inertia import (
     is_consistent,
     transform_inertial,
 )
+from sysid_ros.robot.load_carriers import last_body, load_carriers
 from sysid_ros.robot.model import RobotModel
 
 LOAD = inertial_parameters(1.4, np.array([0.05, -0.03, 0.12]), np.diag([0.006, 0.007, 0.003]))

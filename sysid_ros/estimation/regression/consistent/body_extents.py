@@ -78,7 +78,8 @@ def _extent(origins: list[np.ndarray], corners: list[np.ndarray | None]) -> Body
 
 
 def bound_of(
-    body: str, phi: np.ndarray, extent: BodyExtent | None, margin: float, size_factor: float
+    body: str, phi: np.ndarray, extent: BodyExtent | None, margin: float, size_factor: float,
+    tool: float = 0.0,
 ) -> Bound:
     """The ellipsoid that the mass of a body shall lie within.
 
@@ -90,15 +91,18 @@ def bound_of(
         size_factor: Where there are none, or the prior is not inside: how many radii of gyration
             of the prior the mass may be away from the prior's centre of mass, if not as far as
             anything that is known of the body.
+        tool: How far in [m] a tool may reach beyond all of that.
     """
     drawn = None if extent is None else extent.ellipsoid
     outside = drawn is not None and drawn.spread(phi) >= 1.0
     if drawn is not None and not outside:
-        return Bound(drawn.grown(margin), f'{body} inside of its shapes', outside=False)
+        return Bound(
+            drawn.grown(margin).widened(tool), f'{body} inside of its shapes', outside=False)
     mass, com, inertia = central_inertia(phi)
     radius = size_factor * float(np.sqrt(max(0.5 * np.trace(inertia) / mass, 0.0)))
     if extent is not None:
-        radius = max(radius, float(np.linalg.norm(extent.points - com, axis=1).max(initial=0.0)))
+        reach = float(np.linalg.norm(extent.points - com, axis=1).max(initial=0.0))
+        radius = max(radius, reach + tool)
     return Bound(
         Ellipsoid.ball(com, radius), f"{body} within {radius:.3g} m of its prior's centre of mass",
         outside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,9 +13,12 @@ from sysid_ros.estimation.regression.consistent.plausibility import (
     SteppedParameters,
 )
 from sysid_ros.robot.inertia import INERTIAL_FIELDS, central_inertia, inertial_parameters
+from sysid_ros.robot.load_carriers import chain_to, load_carriers
 
 # Rows that are shorter than this part of what they bound hold nothing that is free.
 _NO_ROW = 1e-9
+# How far a tool reaches beyond what it hangs on, in parts of the length of the arm.
+_REACH = 0.3
 # Torques feel a mass that makes more than this part of them.
 _FELT = 0.1
 
@@ -50,21 +54,41 @@ def linear_bounds(problem: SteppedParameters, plausibility: Plausibility) -> Lin
     """
     bounds = LinearBounds()
     masses = _described_masses(problem)
-    _add_ranges(bounds, problem, plausibility, masses)
-    _add_extents(bounds, problem, plausibility, masses)
+    tools = _possible_tools(problem, plausibility)
+    _add_ranges(bounds, problem, plausibility, masses, tools)
+    _add_extents(bounds, problem, plausibility, masses, tools)
     _add_total(bounds, problem, plausibility, masses)
     return bounds
 
 
+def _possible_tools(
+    problem: SteppedParameters, plausibility: Plausibility
+) -> dict[str, tuple[float, float]]:
+    """Mass in [kg] and reach in [m] of tools that bodies at ends may carry undescribed."""
+    robot, parameters = problem.model.robot, problem.parameters
+    if robot.loops is not None or not plausibility.tool_share > 0.0:
+        return {}
+    tools = {}
+    for body in load_carriers(robot):
+        names, length = chain_to(robot, body)
+        mass = sum(parameters.prior[parameters.index(f'{name}.mass')] for name in names)
+        tools[body] = plausibility.tool_share * max(float(mass), 0.0), _REACH * length
+    return tools
+
+
 def _add_ranges(
     bounds: LinearBounds, problem: SteppedParameters, plausibility: Plausibility,
-    masses: list[int],
+    masses: list[int], tools: Mapping[str, tuple[float, float]],
 ) -> None:
     """Bounds of single parameters, with those of masses by the prior."""
     parameters, scale, reference = problem.parameters, problem.scale, problem.reference
     lower, upper = parameters.lower.copy(), parameters.upper.copy()
     lower[masses] = np.maximum(lower[masses], parameters.prior[masses] / plausibility.mass_factor)
-    upper[masses] = np.minimum(upper[masses], parameters.prior[masses] * plausibility.mass_factor)
+    most = parameters.prior * plausibility.mass_factor
+    for body, (mass, _) in tools.items():
+        own = parameters.index(f'{body}.mass')
+        most[own] = max(most[own], parameters.prior[own] + mass)
+    upper[masses] = np.minimum(upper[masses], most[masses])
     for k in np.flatnonzero(problem.free & (np.isfinite(lower) | np.isfinite(upper))):
         name = parameters.names[k]
         if np.isfinite(upper[k]):
@@ -75,7 +99,7 @@ def _add_ranges(
 
 def _add_extents(
     bounds: LinearBounds, problem: SteppedParameters, plausibility: Plausibility,
-    masses: list[int],
+    masses: list[int], tools: Mapping[str, tuple[float, float]],
 ) -> None:
     """The mass of each body within an ellipsoid; of one that nothing is known of, anywhere."""
     if plausibility.shape_margin is None:
@@ -89,7 +113,8 @@ def _add_extents(
         if phi[0] <= 0.0 or (block.start not in masses and not drawn):
             continue
         bound = bound_of(
-            body, phi, extent, plausibility.shape_margin, plausibility.size_factor)
+            body, phi, extent, plausibility.shape_margin, plausibility.size_factor,
+            tools[body][1] if body in tools else 0.0)
         along = bound.ellipsoid.realisable
         row, left = along @ problem.scale[block], float(along @ phi)
         if np.linalg.norm(row) > _NO_ROW * abs(left):

@@ -12,6 +12,9 @@ from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.robot.parameters import ParameterSet
 from sysid_ros.settings import StrictSettings
 
+# Tool of a robot whose description has none, in parts of the mass from the base to it.
+_TOOL = 0.3
+
 
 class Plausibility(StrictSettings):
     """How far bodies may stray from the prior, and how large joint terms may be.
@@ -19,6 +22,8 @@ class Plausibility(StrictSettings):
     Attributes:
         margin: Smallest consistency margin of a body, between 0 and 1.
         mass_factor: A mass stays between prior / factor and prior · factor; above 1.
+        tool_mass: A body at an end may weigh so much more, in parts of all from the base to it: a
+            tool that the description lacks. None for 0.3, or 0 where mass_factor is given.
         total_mass: The moving mass that torques feel stays within this fraction of the prior's.
         weighed_mass: All of it does so within this one, for a prior that was weighed; None where
             it was not.
@@ -36,6 +41,7 @@ class Plausibility(StrictSettings):
 
     margin: float = 1e-3
     mass_factor: float = 3.0
+    tool_mass: float | None = None
     total_mass: float = 0.3
     weighed_mass: float | None = None
     term_factor: float = 5.0
@@ -43,11 +49,19 @@ class Plausibility(StrictSettings):
     shape_margin: float | None = 1.2
     size_factor: float = 10.0
 
+    @property
+    def tool_share(self) -> float:
+        """The tool's mass in parts of all from the base to it, said or not."""
+        if self.tool_mass is not None:
+            return self.tool_mass
+        return 0.0 if 'mass_factor' in self.model_fields_set else _TOOL
+
     def model_post_init(self, _: object) -> None:
         """Refuse limits that contradict the prior itself."""
         allowed = {
             'margin': 0.0 < self.margin < 1.0,
             'mass_factor': self.mass_factor > 1.0,
+            'tool_mass': self.tool_mass is None or self.tool_mass >= 0.0,
             'total_mass': self.total_mass > 0.0,
             'weighed_mass': self.weighed_mass is None or self.weighed_mass > 0.0,
             'term_factor': self.term_factor >= 1.0,
@@ -59,8 +73,9 @@ class Plausibility(StrictSettings):
                 raise ConfigurationError(
                     'the plausible range does not contain the prior', where=name,
                     found=getattr(self, name),
-                    allowed='margin in (0, 1), mass_factor > 1, total_mass and weighed_mass > 0, '
-                    'term_factor >= 1, shape_margin >= 1 or null, size_factor > 1',
+                    allowed='margin in (0, 1), mass_factor > 1, tool_mass >= 0, total_mass and '
+                    'weighed_mass > 0, term_factor >= 1, shape_margin >= 1 or null, '
+                    'size_factor > 1',
                     fix='Leave it out for its default',
                 )
 

@@ -192,7 +192,7 @@ def arm_with_shapes(size):
 
 def test_a_body_is_kept_inside_of_its_shapes():
     problem = arm_with_shapes(0.3).problem()
-    allowed = feasible_set(problem, Plausibility(shape_margin=1.0))
+    allowed = feasible_set(problem, Plausibility(shape_margin=1.0, tool_mass=0.0))
     assert 'hand inside of its shapes' in allowed.labels
     prior = problem.parameters.inertial('hand')
     names = problem.parameters.names[problem.parameters.body_slice('hand')]
@@ -206,6 +206,26 @@ def test_a_body_is_kept_inside_of_its_shapes():
     assert allowed.notes == ()
     anywhere = feasible_set(problem, Plausibility(shape_margin=None))
     assert not any('inside of' in label or 'within' in label for label in anywhere.labels)
+
+
+def test_an_end_may_carry_a_tool_that_the_description_lacks():
+    # A hand of 0.1 kg at an arm of 7 kg.
+    light = simulated.arm_urdf().replace('<mass value="1.5"/>', '<mass value="0.1"/>')
+    problem = simulated.golden_of(light).problem()
+
+    def bounds(**given):
+        allowed = feasible_set(problem, Plausibility(**given))
+        return {label.partition(' <= ')[0]: float(label.partition(' <= ')[2])
+                for label in allowed.labels if '.mass <= ' in label}
+
+    assert bounds()['hand.mass'] == pytest.approx(0.1 + 0.3 * 7.1)
+    assert bounds(tool_mass=0.1)['hand.mass'] == pytest.approx(0.1 + 0.1 * 7.1)
+    # No other body carries one, and who says how far masses are off means all of them.
+    assert bounds()['upper.mass'] == pytest.approx(9.0)
+    for given in ({'tool_mass': 0.0}, {'mass_factor': 3.0}):
+        assert bounds(**given)['hand.mass'] == pytest.approx(0.3)
+    with pytest.raises(ConfigurationError, match='tool_mass'):
+        Plausibility(tool_mass=-0.1)
 
 
 def test_shapes_that_do_not_hold_the_prior_are_told_and_not_believed():

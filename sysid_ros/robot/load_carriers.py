@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sysid_ros.errors import ConfigurationError
 from sysid_ros.robot.model import RobotModel
 
@@ -25,6 +27,26 @@ def load_carriers(robot: RobotModel) -> tuple[str, ...]:
     carriers = dict.fromkeys(
         parents[joint] if parents[joint] in hands else joint for joint in sorted(ends))
     return tuple(bodies[joint] for joint in carriers)
+
+
+def chain_to(robot: RobotModel, body: str) -> tuple[tuple[str, ...], float]:
+    """Bodies from the base to one of them, and how far it is from joint to joint.
+
+    Args:
+        robot: The robot.
+        body: The last of them.
+
+    Returns:
+        Their names, the last first, and the sum of the distances of their joints in [m].
+    """
+    model = robot.pinocchio_model
+    bodies = {robot.joint_of_body(link.body): link.body for link in robot.links}
+    joint, names, length = robot.joint_of_body(body), list[str](), 0.0
+    while joint > 0:
+        names += [bodies[joint]] if joint in bodies else []
+        length += float(np.linalg.norm(model.jointPlacements[joint].translation))
+        joint = model.parents[joint]
+    return tuple(names), length
 
 
 def last_body(robot: RobotModel, name: str | None = None) -> str:
