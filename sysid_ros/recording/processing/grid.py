@@ -18,12 +18,16 @@ _CLOCK_TOLERANCE = 1e-3
 _STRETCH = 50
 # Half of the steps are that near their median, in parts of it, where it is a period.
 _ALIKE = 0.25
+# Both ways to count agree to so much, and a sample is missed of every stretch from there on.
+_AGREES, _MISSED = 0.004, 0.02
 _MEDIAN = 51
 
 # Frequencies of a clock that are tried, on either side and per 1 / duration; on how many stamps at
 # first; and least length of the mean phasor at which stamps have a phase: that of a jitter even
 # over 0.85 periods.
 _REACH, _OVERSAMPLING, _FIRST = 24, 8, 2000
+# So many stamps tell a clock from the others that are off by at most this part of it.
+_FEW, _WIDE = 500, 0.12
 _CROWDED = 0.15
 
 # A spline needs four samples.
@@ -35,7 +39,8 @@ def mean_period(t: np.ndarray) -> float:
 
     It is the median over all stretches of up to fifty steps, so that jitter averages out and the
     stretches with a missing sample do not count. Where samples are missing all the time every
-    stretch is too long, and the median of single steps holds, unless these are of any length.
+    stretch is too long, and the median of single steps holds, unless these are of any length: next
+    to it lies the clock that the stamps follow, if one stands out.
 
     Args:
         t: Stamps, strictly increasing, shape ``(T,)``, at least two.
@@ -45,7 +50,15 @@ def mean_period(t: np.ndarray) -> float:
     stretch = min(_STRETCH, max(len(t) // 4, 1))
     slope = float(np.median(t[stretch:] - t[:-stretch])) / stretch
     told = float(np.median(np.abs(steps - median))) < _ALIKE * median
-    return median if told and abs(slope / median - 1) >= 0.02 else slope
+    if not told or abs(slope / median - 1) < _AGREES:
+        return slope
+    passed, usual = t[:4 * _FEW] - t[0], 1.0 / median
+    seconds = float(passed[:_FEW][-1])
+    reach = int(np.ceil(_WIDE * usual * _OVERSAMPLING * seconds))
+    frequency = _clock_followed(passed, usual, _FEW, reach)
+    if frequency is not None:
+        return 1.0 / frequency
+    return slope if abs(slope / median - 1) < _MISSED else median
 
 
 def covered(t: np.ndarray, longest: float, breaks: Iterable[float]) -> list[Interval]:
@@ -145,18 +158,31 @@ def _numbered_by_phase(t: np.ndarray, period: float) -> np.ndarray | None:
     Returns:
         None where no clock stands out, or two stamps would be the same sample.
     """
-    passed, frequency, count, reach = t - t[0], 1.0 / period, _FIRST, _REACH
-    while True:
-        found = _clock_near(passed[:count], frequency, reach)
-        if found is None:
-            return None
-        frequency = found
-        if count >= len(t):
-            break
-        count, reach = 4 * count, _REACH // 3
+    passed = t - t[0]
+    frequency = _clock_followed(passed, 1.0 / period, _FIRST, _REACH)
+    if frequency is None:
+        return None
     phase = np.angle(np.exp(2j * np.pi * frequency * passed).mean()) / (2.0 * np.pi)
     number = np.rint(frequency * passed - phase)
     return number - number[0] if (np.diff(number) >= 1.0).all() else None
+
+
+def _clock_followed(
+    passed: np.ndarray, frequency: float, count: int, reach: int
+) -> float | None:
+    """The clock that stamps follow, by the first ones and then by ever more, in [Hz], or None.
+
+    Args:
+        passed: Stamps in [s] since the first, shape ``(T,)``.
+        frequency: About where to look, in [Hz].
+        count: How many stamps to begin with.
+        reach: How many steps of the first search to go to either side.
+    """
+    while True:
+        found = _clock_near(passed[:count], frequency, reach)
+        if found is None or count >= len(passed):
+            return found
+        frequency, count, reach = found, 4 * count, _REACH // 3
 
 
 def _clock_near(t: np.ndarray, frequency: float, reach: int) -> float | None:

@@ -16,6 +16,8 @@ from sysid_ros.recording.recording import Channel, Recording
 
 # Stamps that stray by more than this part of a period are reported as jitter.
 _JITTER = 0.1
+# Steps of so many periods miss a sample.
+_MISSING = 1.5
 
 # Joints that a message names one by one.
 _NAMED = 8
@@ -209,16 +211,20 @@ def evenly_sampled(track: Track) -> bool:
 def _jitter(track: Track) -> float:
     """Largest distance of a step without a gap from the period, in periods."""
     steps = np.diff(track.t)
-    regular = steps[steps < 1.5 * track.period]
+    regular = steps[steps < _MISSING * track.period]
     return float(np.abs(regular - track.period).max(initial=0.0)) / track.period
 
 
 def _smoother_evenly(track: Track) -> bool:
-    """Whether positions lie on smoother curves when their stamps are taken as even."""
+    """Whether positions lie on smoother curves when their stamps are taken as even.
+
+    Where a sample is missing they do in no case, and nothing is told.
+    """
     steps, x = np.diff(track.t), track.values
     before, after = steps[:-1], steps[1:]
-    measured = x[1:-1] - (after * x[:-2] + before * x[2:]) / (before + after)
-    even = x[1:-1] - (x[:-2] + x[2:]) / 2
+    whole = np.maximum(before, after) < _MISSING * track.period
+    measured = (x[1:-1] - (after * x[:-2] + before * x[2:]) / (before + after))[whole]
+    even = (x[1:-1] - (x[:-2] + x[2:]) / 2)[whole]
     return bool(np.linalg.norm(even) < 0.5 * np.linalg.norm(measured))
 
 

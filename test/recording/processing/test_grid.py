@@ -20,10 +20,12 @@ def test_the_period_is_found_where_jitter_is_as_long_as_it(rng):
     assert mean_period(t) == pytest.approx(PERIOD, rel=2e-3)
 
 
-def test_the_period_is_found_where_samples_are_missing_all_the_time(rng):
-    number = np.delete(np.arange(4000), slice(None, None, 10))
-    t = PERIOD * (number + rng.uniform(0, 0.1, len(number)))
-    assert mean_period(t) == pytest.approx(PERIOD, rel=0.05)
+@pytest.mark.parametrize('missing', [0.02, 0.1, 0.2])
+@pytest.mark.parametrize('jitter', [0.0, 0.02, 0.1])
+def test_the_period_is_found_where_samples_are_missing_all_the_time(rng, missing, jitter):
+    number = np.flatnonzero(rng.uniform(size=4000) > missing)
+    t = PERIOD * (number + rng.normal(0.0, jitter, len(number)))
+    assert mean_period(t) == pytest.approx(PERIOD, rel=1e-3)
 
 
 @pytest.mark.parametrize('jitter', [0.0, 0.4, 0.8])
