@@ -1,9 +1,9 @@
-r"""A joint whose position has another sign than the description says, told by all efforts.
+r"""A joint that turns the other way than the description says, told by all efforts.
 
-No masses make up for a joint that turns the other way: weights of all that it carries, and its own
-friction, act against what they should. Where a fit leaves much of the efforts, least squares over
-all parameters, free of a prior and of what physics allows, is tried with the motion of each joint
-turned around.
+No masses make up for that: weights of all that the joint carries, and its own friction, act against
+what they should. Where a fit leaves much of the efforts, least squares over all parameters, free of
+a prior and of what physics allows, is tried with the motion of each joint turned around, by itself
+and together with its effort, as drivers that count the other way record both.
 """
 
 from __future__ import annotations
@@ -24,35 +24,39 @@ _ROWS, _EFFORTS = 1000, 8000
 
 @dataclass(frozen=True)
 class ReversedPosition:
-    """A joint whose position has the other sign.
+    """A joint whose position has the other sign, and its effort or not.
 
     Attributes:
         joint: Its name.
         left: Part of all efforts, each over its size, that the best parameters leave as it is.
         left_reversed: The same with the other sign.
         joints: All joints, in their order.
+        effort: Whether the effort has the other sign, too.
     """
 
     joint: str
     left: float
     left_reversed: float
     joints: tuple[str, ...]
+    effort: bool = False
 
     @property
     def sentence(self) -> str:
         """The finding in words."""
+        what = 'its position and effort have' if self.effort else 'its position has'
         return (
-            f'{self.joint}: the efforts agree with the motion only if its position has the other '
-            f'sign: any masses leave {100.0 * self.left:.2g} % of them as it is, and '
+            f'{self.joint}: the efforts agree with the motion only if {what} the other sign: any '
+            f'masses leave {100.0 * self.left:.2g} % of them as it is, and '
             f'{100.0 * self.left_reversed:.2g} % then.')
 
     @property
     def next_step(self) -> str:
         """The next step, in words."""
+        signals = ('position', 'effort') if self.effort else ('position',)
+        line = signal_line(signals, 'sign', self.joints, {self.joint: -1.0}, 1.0)
         return (
-            'Check which way the joint turns in the description: '
-            f'{signal_line("position", "sign", self.joints, {self.joint: -1.0}, 1.0)}'
-            ', times what is there now, would agree.')
+            f'Check which way the joint turns in the description: {line}, times what is there '
+            'now, and the same of a velocity that was recorded, would agree.')
 
 
 def find_reversed_position(problem: RegressionProblem, error: float) -> ReversedPosition | None:
@@ -79,20 +83,30 @@ def find_reversed_position(problem: RegressionProblem, error: float) -> Reversed
     if not len(loaded) or len(rows) * len(loaded) <= 2 * len(problem.parameters):
         return None
 
-    def left(signs: np.ndarray) -> float:
-        """Part of the efforts, each over its size, that the best parameters leave."""
+    def left(signs: np.ndarray) -> list[float]:
+        """Parts of the efforts, each over its size, that the best parameters leave.
+
+        Args:
+            signs: Of the motion, shape ``(n,)``.
+
+        Returns:
+            With efforts as they are, and with these signs as well.
+        """
         regressor = problem.model.regressor(*(signs * motion))[:, loaded] / size[loaded, None]
         columns = regressor.reshape(-1, regressor.shape[2])
-        efforts = (torque[:, loaded] / size[loaded]).ravel()
+        efforts = np.column_stack([
+            (sign * torque[:, loaded] / size[loaded]).ravel() for sign in (1.0, signs[loaded])])
         rest = columns @ np.linalg.lstsq(columns, efforts, rcond=1e-9)[0] - efforts
-        return float(np.sqrt(np.mean(rest**2)))
+        return [float(one) for one in np.sqrt(np.mean(rest**2, axis=0))]
 
     joints = len(robot.joint_names)
-    plain = left(np.ones(joints))
+    plain = left(np.ones(joints))[0]
     if not plain > _MUCH:
         return None
-    tried = [left(1.0 - 2.0 * np.eye(joints)[joint]) for joint in range(joints)]
-    best = int(np.argmin(tried))
-    if not tried[best] < _BETTER * plain:
+    tried = np.array([left(1.0 - 2.0 * np.eye(joints)[joint]) for joint in range(joints)])
+    best, effort = np.unravel_index(int(np.argmin(tried)), tried.shape)
+    least = float(tried[best, effort])
+    if not least < _BETTER * plain:
         return None
-    return ReversedPosition(robot.joint_names[best], plain, tried[best], robot.joint_names)
+    return ReversedPosition(
+        robot.joint_names[int(best)], plain, least, robot.joint_names, bool(effort))

@@ -6,16 +6,19 @@ from collections.abc import Mapping, Sequence
 
 
 def signal_line(
-    quantity: str, key: str, joints: Sequence[str], values: Mapping[str, float], usual: float
+    quantity: str | Sequence[str], key: str, joints: Sequence[str], values: Mapping[str, float],
+    usual: float,
 ) -> str:
-    """The line with a factor or an offset of a signal for each joint.
+    """The line with a factor or an offset of a signal, or of some, for each joint.
 
     Args:
-        quantity: ``'position'`` or ``'effort'``.
-        key: ``'scale'`` or ``'offset'``.
+        quantity: ``'position'`` or ``'effort'``, or both.
+        key: ``'scale'``, ``'sign'`` or ``'offset'``.
         joints: All joints; their order is said, as columns may come in another.
         values: Values of those that are not as usual.
         usual: Value of the others.
     """
     listed = ', '.join(f'{values.get(joint, usual):.3g}' for joint in joints)
-    return f'recording: {{{quantity}: {{{key}: [{listed}]}}}} (in the order {", ".join(joints)})'
+    signals = [quantity] if isinstance(quantity, str) else quantity
+    said = ', '.join(f'{signal}: {{{key}: [{listed}]}}' for signal in signals)
+    return f'recording: {{{said}}} (in the order {", ".join(joints)})'
