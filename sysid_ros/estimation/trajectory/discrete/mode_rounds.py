@@ -24,6 +24,9 @@ from sysid_ros.estimation.trajectory.search_log import SearchLog
 # Iterations of a search, rounds with modes held that may pass without a better motion, and the part
 # of the cost that counts as one; and the tolerance while modes still change.
 _PATIENCE, _WAITING, _KINK, _ROUGH = 20, 4, 1e-3, 1e-4
+# Part of the cost with modes held above which the best motion is none of them, and the rounds then
+# that may pass.
+_FAR, _LONG = 100.0, 24
 # Damping at which a step ends at the next kink.
 _SHORT = 1e4
 
@@ -87,25 +90,32 @@ class _Rounds:
         Args:
             found: Where they begin.
         """
-        there, best, tried, status = found, found, list(found.iterations), found.status
-        least, waited, costs = self._cost(found), 0, list[float]()
-        while waited < _WAITING and len(tried) < self._solver.max_iterations and self._log.left:
+        there, best, tried = found, found, list(found.iterations)
+        least, held, waited, ended = self._cost(found), np.inf, 0, False
+        costs = list[float]()
+        while not ended and len(tried) < self._solver.max_iterations and self._log.left:
             there = self._held(there, _ROUGH)
-            cost, ended = self._cost(there), there.status is not Status.ITERATION_LIMIT
+            cost, minimum = self._cost(there), there.status is not Status.ITERATION_LIMIT
             tried += there.iterations
             if not np.isfinite(cost):
                 break
-            waited = 0 if cost < (1.0 - _KINK) * least else waited + ended
+            held = min(held, there.equations.cost)
+            waited = 0 if cost < (1.0 - _KINK) * least else waited + minimum
             # Of a minimum whose own modes are those that were held there is none beside it.
             same = cost <= (1.0 + _KINK) * there.equations.cost
             # Of two minima that lead to one another there is none between.
             circle = np.isclose(cost, costs[-2:-1], rtol=_ROUGH, atol=0.0).any()
-            waited = _WAITING if ended and (same or circle) else waited
             costs.append(cost)
             # What has converged to the last digits does not give way to rough digits.
             if cost < (1.0 - _KINK * best.status.ok) * least:
                 best, least = there, cost
-            status = Status.CONVERGED if waited == _WAITING else best.status
+            far = least > _FAR * held
+            settled = minimum and bool(same or circle)
+            ended = settled or waited >= (_LONG if far else _WAITING)
+        status = best.status
+        if ended:
+            # A motion far above what its modes would cost if they could be held is none of them.
+            status = Status.INACCURATE if least > _FAR * held else Status.CONVERGED
         if best is not found and self._log.left:
             # To the last digits, in the modes that the best motion has.
             self._cost(best)
