@@ -152,7 +152,8 @@ class ScoreTest:
 
 
 def score_test(
-    problem: RegressionProblem, estimate: Estimate, products: np.ndarray | None = None
+    problem: RegressionProblem, estimate: Estimate, products: np.ndarray | None = None, *,
+    tools: bool = True,
 ) -> ScoreTest:
     """Score test of the rows against a wrong scale of an effort, zero of a joint, or clock.
 
@@ -160,13 +161,15 @@ def score_test(
         problem: Rows that were fitted.
         estimate: What was found; its residuals say how far rows are to be believed.
         products: Those of :func:`score_products`, where they are at hand.
+        tools: Whether the robot may carry tools that the prior lacks: not where that was found from
+            another recording. The zero of a last joint turns what it carries, and nothing else.
 
     Returns:
         Nothing found where loops are closed, the base floats, drive gains are sought, or the motion
         is not at hand.
     """
     if products is None:
-        products = score_products(problem, estimate)
+        products = score_products(problem, estimate, tools=tools)
     if not products.size:
         return ScoreTest()
     evidence = _Evidence(problem.model.robot.joint_names, products)
@@ -176,7 +179,9 @@ def score_test(
         evidence.log_scales())
 
 
-def score_products(problem: RegressionProblem, estimate: Estimate) -> np.ndarray:
+def score_products(
+    problem: RegressionProblem, estimate: Estimate, *, tools: bool = True
+) -> np.ndarray:
     r"""Products :math:`A_j^T A_j` of each joint's weighted rows :math:`A_j = [G, g, \tau, C]`.
 
     G belongs to the prior's steps z, g to the values at z = 0, C to what may be wrong.
@@ -184,6 +189,7 @@ def score_products(problem: RegressionProblem, estimate: Estimate) -> np.ndarray
     Args:
         problem: Rows that were fitted.
         estimate: What was found.
+        tools: See :func:`score_test`.
 
     Returns:
         Shape ``(n, k, k)``; empty where nothing can be tested.
@@ -203,7 +209,7 @@ def score_products(problem: RegressionProblem, estimate: Estimate) -> np.ndarray
     tried = _columns(problem, estimate)
     size = problem.scale.shape[1] + 2 + tried.shape[2]
     products = np.zeros((len(robot.joint_names), size, size))
-    steps = _with_tools(problem)
+    steps = _with_tools(problem) if tools else problem.scale
     for joint, weight in enumerate(_weights(problem, estimate, rows)):
         used = rows[problem.usable[rows, joint]]
         if not (weight > 0.0 and len(used)):

@@ -161,7 +161,8 @@ class _Evidence:
             objection.reason for objection in pattern_objections(residual_patterns(
                 problem, values)))
         return replace(
-            self, data=with_scores(self.data, problem, score_test(problem, own)),
+            self, data=with_scores(self.data, problem, score_test(
+                problem, own, tools=False)),
             remarks=(*self.remarks, *followed))
 
     def with_loads(

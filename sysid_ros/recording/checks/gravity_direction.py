@@ -39,6 +39,8 @@ _STARTS, _ACCURACY = 3, 1e-2
 # Angle in [rad] from an axis of the base within which a direction is along it: robots stand on
 # walls more often than nearly on walls.
 _ALONG = 0.09
+# Part of an effort that is rounding.
+_ROUNDED = 1e-6
 # Deviations of each body that change what it weighs, the first ones: mass and centre of mass.
 _WEIGHING = 4
 
@@ -152,9 +154,12 @@ def _weighted_rows(dataset: Dataset, robot: RobotModel) -> list[np.ndarray]:
         basis = scipy.linalg.orth(own[used])
         stack = np.column_stack([
             *(part[used, joint] @ columns for part in parts), tau[used, joint]])
+        whole = float(np.linalg.norm(stack[:, -1]))
         stack -= basis @ (basis.T @ stack)
-        error = MISMATCH * float(np.linalg.norm(stack[:, -1]))
-        if error > 0.0:
+        size = float(np.linalg.norm(stack[:, -1]))
+        error = MISMATCH * size
+        # Of an effort that is all friction, or a constant, rounding is left.
+        if size > _ROUNDED * whole:
             rows.append(stack * np.sqrt(min(independent, len(stack))) / error)
     return rows
 
