@@ -42,7 +42,7 @@ _SCALE, _CLOCK, _GROWTH, _ZERO = 1.25, 1.1, 0.3, 0.1
 _SIGMAS = 3.0
 # Torques are not known better than this, in parts.
 _MISMATCH = 0.01
-# Times that the prior's steps of a body are as long that may carry a tool many times its own mass.
+# Times as long as the prior's are the steps of a body that may carry a tool of many times its mass.
 _UNKNOWN = 30.0
 # Rows that are looked at, spread evenly; steps of the derivatives by positions in [rad] or [m].
 _ROWS, _STEP = 2000, 0.02
@@ -225,7 +225,7 @@ def score_products(
 
 
 def _with_tools(problem: RegressionProblem) -> np.ndarray:
-    """The prior's steps ``(p, f)``; nothing is known of a body that may carry a tool."""
+    """The prior's steps ``(p, f)``; next to nothing is known of a body with a tool."""
     steps, parameters = problem.scale.copy(), problem.parameters
     for body in load_carriers(problem.model.robot):
         steps[parameters.body_slice(body)] *= _UNKNOWN

@@ -110,8 +110,8 @@ def effort_findings_together(
     if turned is not None:
         # What else speaks against the efforts is told by a robot that stands as it does.
         stands = replace(model, robot=replace(model.robot, gravity=turned.gravity))
-        return _findings_and(turned, _found(recordings, stands, beside), len(recordings))
-    return _found(recordings, model, beside)
+        return _with_gravity(turned, _under_gravity(recordings, stands, beside), len(recordings))
+    return _under_gravity(recordings, model, beside)
 
 
 def _turned(dataset: Dataset, model: TorqueModel) -> GravityDirection | None:
@@ -122,7 +122,7 @@ def _turned(dataset: Dataset, model: TorqueModel) -> GravityDirection | None:
     return found if found is not None and found.is_another else None
 
 
-def _findings_and(
+def _with_gravity(
     turned: GravityDirection, found: Sequence[tuple[EffortFinding, ...]], count: int
 ) -> tuple[tuple[EffortFinding, ...], ...]:
     """Findings, and that on gravity for the first recordings."""
@@ -131,10 +131,10 @@ def _findings_and(
     return tuple((*one, said) if k < count else one for k, one in enumerate(found))
 
 
-def _found(
+def _under_gravity(
     recordings: Sequence[RecordedEfforts], model: TorqueModel, beside: Sequence[RecordedEfforts],
 ) -> tuple[tuple[EffortFinding, ...], ...]:
-    """Findings on efforts of a robot that stands as described; see there."""
+    """Findings on efforts under the gravity of the model; see :func:`effort_findings_together`."""
     every = (*recordings, *beside)
     read = [_read(one, model) for one in every]
     whole = [{name: own[0] for name, own in those.items() if own} for those in read]

@@ -79,9 +79,8 @@ class GravityDirection:
     @property
     def setting(self) -> list[float]:
         """The vector for settings: along an axis of the base where it nearly is, two decimals."""
-        size = float(np.linalg.norm(self.gravity))
-        axis = size * np.eye(3)[np.argmax(np.abs(self.gravity))] * np.sign(
-            self.gravity[np.argmax(np.abs(self.gravity))])
+        largest, axis = int(np.argmax(np.abs(self.gravity))), np.zeros(3)
+        axis[largest] = np.copysign(np.linalg.norm(self.gravity), self.gravity[largest])
         along = _angle(self.gravity, axis) < _ALONG < _angle(self.described, axis)
         return [round(float(one), 2) + 0.0 for one in (axis if along else self.gravity)]
 
