@@ -81,8 +81,8 @@ def pytest_addoption(parser):
         help='with --random-times: run tests of one drawn problem with N seeds, from '
         '--random-seed on (%(default)s)')
     parser.getgroup('slow tests').addoption(
-        '--slow-share', type=_share, metavar='I/N', help='of the tests that are marked slow run '
-        'every N-th, from the I-th on (0/N to N-1/N), beside all others')
+        '--slow-share', type=_share, metavar='I/N', help='of the files with tests that are marked '
+        'slow run these tests of every N-th, from the I-th on (0/N to N-1/N), beside all others')
 
 
 def _share(text):
@@ -120,7 +120,9 @@ def pytest_collection_modifyitems(config, items):
     if share := config.getoption('--slow-share'):
         first, step = share
         slow = [item for item in items if item.get_closest_marker('slow')]
-        left = {item for number, item in enumerate(slow) if number % step != first}
+        # By files: those of one often share what takes long.
+        files = list(dict.fromkeys(item.path for item in slow))
+        left = {item for item in slow if files.index(item.path) % step != first}
         config.hook.pytest_deselected(items=list(left))
         items[:] = [item for item in items if item not in left]
 

@@ -84,6 +84,7 @@ def test_a_fit_of_arrays_is_good_and_prints_its_verdict(page):
     assert held_out['relative_error'] < 0.05
 
 
+@pytest.mark.slow
 def test_the_terminal_finds_the_same_numbers(page, tmp_path):
     t, q, _, tau = moved(ARM)
     np.savez(tmp_path / 'recording.npz', t=t, q=q, tau=tau)

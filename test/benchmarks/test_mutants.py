@@ -83,6 +83,7 @@ def test_what_a_test_guards_is_killed_what_none_does_survives_and_the_bar_is_mis
     assert survey(tree, [])[0] == 0
 
 
+@pytest.mark.slow
 def test_mutants_that_mean_nothing_do_not_count_if_a_reason_is_given(tree):
     listed = [
         {'module': 'sysid_ros/excitation/safety/toy.py', 'kind': kind, 'words': words,

@@ -288,6 +288,7 @@ def test_gains_that_are_far_off_are_found_and_not_complained_of(folder):
     assert not any('units of a firmware' in note for note in estimate.notes)
 
 
+@pytest.mark.slow
 def test_a_common_factor_is_said_with_what_would_fix_it(folder, capsys):
     sought = {name: servo | {'sought': ['kp', 'kd']} for name, servo in SERVOS.items()}
     content = settings('first.csv', actuators=sought) | {'fit': {'fixed': []}}
@@ -324,6 +325,7 @@ def test_gains_in_units_of_a_firmware_are_told(folder):
     assert not gain_warnings(right)
 
 
+@pytest.mark.slow
 def test_a_constant_alone_may_be_sought(folder):
     sought = {name: servo | {'kp': 1.1 * servo['kp'], 'sought': ['kp']}
               for name, servo in SERVOS.items()}

@@ -101,6 +101,7 @@ def test_a_fit_needs_the_motors_alone_and_leaves_what_can_be_committed(folder):
     assert '23 held-out stretches of 0.5 s' in (run / 'summary.txt').read_text()
 
 
+@pytest.mark.slow
 def test_the_chain_of_the_paper_is_one_line_and_copes_with_contacts(folder):
     robot = robots.five_bar()
     model = TorqueModel(robot, (ViscousFriction(), CoulombFriction(), TorqueOffset()))

@@ -44,6 +44,7 @@ def settings(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_motions_are_designed_written_and_can_be_checked(settings, tmp_path, capsys):
     folder = tmp_path / 'motions'
     assert main(['excite', str(settings), '-o', str(folder), '--count', '2']) == ExitCode.OK

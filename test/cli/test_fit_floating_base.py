@@ -33,6 +33,7 @@ def run(flying):
     return folder
 
 
+@pytest.mark.slow
 def test_base_and_joints_are_fitted_judged_and_may_be_committed(run, flying):
     evaluation = json.loads((run / 'evaluation.json').read_text())
     assert evaluation['committable'], evaluation

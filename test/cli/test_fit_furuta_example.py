@@ -34,6 +34,7 @@ def run(tmp_path_factory):
     return plant, folder / 'run', code
 
 
+@pytest.mark.slow
 def test_the_example_finds_inertias_and_dry_friction(run):
     plant, folder, code = run
     # The verdict is by torques of filtered samples, where a torque that jumps leaves its mark.

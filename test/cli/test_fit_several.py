@@ -121,6 +121,7 @@ def test_regression_takes_several_recordings_too(folder, tmp_path):
         12.706 * estimate['between_recordings']['standard_deviation'][k], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_run_of_several_recordings_can_be_repeated_from_its_folder(folder, tmp_path):
     once, again = tmp_path / 'once', tmp_path / 'again'
     assert fit(folder, once, 'first.yaml', 'two.yaml', '--holdout', '0.3') == ExitCode.OK

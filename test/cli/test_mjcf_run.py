@@ -120,6 +120,7 @@ def hung_up(fitted, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_settings_take_a_free_joint_to_be_held_and_say_so(hung_up, capsys):
     path = hung_up / 'legged.yaml'
     assert main(['init', str(hung_up / 'legged.xml'), str(hung_up / 'data.csv'),

@@ -165,6 +165,7 @@ def test_without_held_out_data_the_exit_code_says_not_committable(recordings, tm
     assert 'Validate it on another recording' in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_inconsistent_fit_writes_no_urdf_and_says_why(recordings, tmp_path, capsys):
     first, second = recordings
     run = tmp_path / 'run'

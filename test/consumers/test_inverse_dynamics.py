@@ -22,6 +22,7 @@ from sysid_ros.release.link_inertias import JOINT_FIELDS, link_inertias
 from sysid_ros.robot.inertia import inertial_parameters
 from sysid_ros.robot.model import RobotModel
 
+pytestmark = pytest.mark.slow
 HERE = Path(__file__).resolve().parent
 DEMO_ARM = (HERE.parents[1] / 'sysid_ros/demo/demo_arm.urdf').read_text(encoding='utf-8')
 STATES = 20
@@ -108,7 +109,6 @@ class Identified:
             text=True, check=False)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize('urdf', [
     pytest.param(DEMO_ARM, id='demo arm'),
     # Revolute, continuous and prismatic joints in branches, links fixed to others.

@@ -10,13 +10,14 @@ from support.leg_demo import finished_demo  # noqa: E402
 from sysid_ros.demo.commanded_report import ARMATURE_BAR, DELAY_BAR, MOTION_BAR, report  # noqa: E402
 from sysid_ros.report.report import Report  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory):
     return finished_demo(tmp_path_factory.mktemp('leg') / 'demo')
 
 
-@pytest.mark.slow
 def test_the_identified_leg_moves_in_mujoco_as_it_was_measured(folder):
     text, met = report(folder)
     assert met, text

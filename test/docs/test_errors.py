@@ -38,6 +38,7 @@ def sections(part):
     return dict(re.findall(r'^### `(\w+)`\n(.*?)(?=^### |\Z)', text, re.MULTILINE | re.DOTALL))
 
 
+@pytest.mark.slow
 def test_every_class_of_errors_says_what_it_means_and_what_to_do(tables):
     found = sections('Classes')
     assert set(found) == set(tables.classes())

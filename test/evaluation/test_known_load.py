@@ -64,6 +64,7 @@ def judged(path, **changes):
     return Study.load(FitSetup.of(identification), holdout=0.25).fit('entropic')
 
 
+@pytest.mark.slow
 def test_efforts_on_the_scale_of_a_known_load_are_said_to_be(arm, tmp_path):
     verdict = judged(files(tmp_path, arm, 1.0)).verdict
     assert verdict.committable, verdict.reasons

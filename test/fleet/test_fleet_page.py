@@ -100,6 +100,7 @@ def test_changes_are_listed_with_their_size_and_drawn_with_their_forecast():
     assert figure['layout']['shapes'][0]['x0'] == '2026-03-01T00:00:00'
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason='no Chromium: apt-get install chromium')
 def test_a_browser_draws_every_figure_without_an_error_or_a_request(records, tmp_path):
     change = DriftChange(

@@ -31,6 +31,7 @@ def mixed():
     return prior_of(simulated_fleet(1, 40, change=change_some))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('seed', 'count'), [(0, 6), (1, 6), (2, 6), (3, 25)])
 def test_a_fleet_of_one_kind_has_no_outliers_and_no_clusters(seed, count):
     prior = prior_of(simulated_fleet(seed, count))
@@ -53,6 +54,7 @@ def test_clusters_are_named_by_their_robots_and_the_part_they_differ_in(mixed):
     assert mixed.cluster_of('arm_30') is second
 
 
+@pytest.mark.slow
 def test_outliers_are_named_with_their_part_and_go_into_no_cluster(mixed):
     assert {one.robot: one.part for one in mixed.outliers} == {
         'arm_3': 'joint base_yaw', 'arm_35': 'joint wrist_roll'}

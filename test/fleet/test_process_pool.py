@@ -49,6 +49,7 @@ def test_the_work_of_a_worker_that_is_killed_is_done_by_another(pool, tmp_path):
     assert answers == {0: 'a', 1: 'b', 2: 'c'}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('pool', 'reason'), [
     (processes, '3 workers ended on it, the last one by SIGKILL'),
     (dask, '3 workers ended on it'),

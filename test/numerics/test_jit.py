@@ -81,6 +81,7 @@ def _part_and_entry():
     return part, entry
 
 
+@pytest.mark.slow
 def test_results_are_the_same_compiled_and_from_the_cache(tmp_path):
     script = tmp_path / 'levels.py'
     script.write_text(_MODULE, encoding='utf-8')

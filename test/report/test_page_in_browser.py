@@ -56,6 +56,7 @@ def test_names_that_are_code_are_shown_and_not_run(tmp_path):
     assert players(document) == ['yes', 'yes']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('change', [rename_everything(HOSTILE), forget_numbers])
 def test_a_planned_motion_is_drawn_and_played_whatever_is_in_it(change, tmp_path):
     data = json.loads((planned_motion() / 'report.json').read_text())

@@ -256,6 +256,7 @@ def test_every_input_and_button_has_a_name_and_the_keyboard_reaches_the_step(chr
         assert look.page.evaluate('document.activeElement.className') == 'step'
 
 
+@pytest.mark.slow
 def test_files_are_given_to_who_has_the_token_and_to_nobody_else(folder):
     (folder / 'secret.txt').write_text('secret')
     (folder / 'exports').mkdir()

@@ -89,6 +89,7 @@ def test_a_table_without_a_robot_is_refused_with_what_to_do(folder):
     assert 'sysid init' in found['error']['fix']
 
 
+@pytest.mark.slow
 def test_settings_are_written_and_what_nobody_can_know_is_asked(folder):
     bare = folder / 'bare'
     bare.mkdir()
@@ -175,6 +176,7 @@ def test_runs_are_compared_exported_and_their_page_is_written_anew(folder):
     assert (folder / 'fit2/report.html').read_bytes() == before
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_from_the_folder(folder):
     (folder / 'numpy.py').write_text('raise SystemExit("a stranger\'s module ran")')
     found, _, process = done(CheckJob(recording='settings.yaml'), folder)

@@ -43,6 +43,7 @@ def test_true_motion_leaves_nothing_but_at_the_end_of_a_stretch():
     assert (errors[[100, 201]] == 0.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('scheme', 'step'), [('trapezoidal', 0.01), ('hermite_simpson', 0.04)])
 def test_what_long_steps_do_is_known_to_first_order(scheme, step):
     problem, _, _ = problems.swinging(nodes=round(4.0 / step) + 1, step=step, fixed=HELD)
@@ -100,6 +101,7 @@ def test_a_fit_is_not_lost_where_steps_cannot_be_judged(monkeypatch):
     assert 'cannot be told: swing: the loops' in ' '.join(estimate.notes)
 
 
+@pytest.mark.slow
 def test_steps_that_one_halving_judged_are_not_said_to_be_unknown(monkeypatch):
     problem, _, _ = problems.swinging(nodes=401, fixed=HELD)
     method = CollocationEstimator(scheme='trapezoidal', prior_strength=None)

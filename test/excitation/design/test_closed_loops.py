@@ -138,6 +138,7 @@ def test_a_passive_joint_beyond_its_limit_is_named(robot, designer):
     assert found.clearance == np.inf
 
 
+@pytest.mark.slow
 def test_loops_that_cannot_follow_everywhere_are_designed_for_and_refused():
     designer = designer_of(limited_five_bar(0.38))
     assert designer.verify(designer.design().grid(500.0)).allowed

@@ -52,6 +52,7 @@ def test_an_effort_of_another_scale_in_one_recording_is_found_there_alone(
         assert second == {arm.joint_names[joint]: pytest.approx(factor, rel=0.25)}
 
 
+@pytest.mark.slow
 def test_a_joint_off_in_all_recordings_is_found_in_each_of_them(simulated_arm):
     found = 0
     for seed in SEEDS:
@@ -62,6 +63,7 @@ def test_a_joint_off_in_all_recordings_is_found_in_each_of_them(simulated_arm):
     assert found >= 3 * (len(SEEDS) - 1)
 
 
+@pytest.mark.slow
 def test_efforts_of_one_recording_that_are_all_of_another_scale_are_found_there_alone(
     simulated_arm
 ):

@@ -74,6 +74,7 @@ def four_of(description: str) -> str:
     return ElementTree.tostring(robot, encoding='unicode')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('description', 'seeds'), [
     pytest.param(DESCRIPTION, 3, id='one'), pytest.param(four_of(DESCRIPTION), 1, id='four')])
 def test_friction_that_sticks_does_not_look_like_a_delay(simulated_arm, description, seeds):

@@ -147,6 +147,7 @@ def residual(matrix, offset, free, values, slack):
     return np.max(error / (1.0 + size), initial=0.0)
 
 
+@pytest.mark.slow
 def test_the_answer_is_one_of_all_solutions_and_missing_ones_are_said(rng, record_property):
     worst, missed, there, most = 0.0, 0, 0, 0
     for name, matrix, offset, free in problems(rng, 4_000):

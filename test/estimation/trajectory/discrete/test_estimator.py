@@ -39,6 +39,7 @@ def test_however_stiff_joints_are_parameters_are_the_same(release):
     assert soft[:2] == pytest.approx(stiff[:2], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_what_a_swing_up_does_not_tell_is_said():
     recorded = furuta.motion('swing_up', 6.0, True)
     problem = furuta.problem_of(recorded, 0.01, furuta.THIRTEEN, friction='bearings')

@@ -7,6 +7,7 @@ import pytest
 
 from support import friction_pendulum as pendulum
 
+pytestmark = pytest.mark.slow
 SECONDS = 14.0
 
 
@@ -19,7 +20,6 @@ def tables():
     return {friction: pendulum.table(friction, motions) for friction in pendulum.MODELS}
 
 
-@pytest.mark.slow
 def test_cross_validation_prefers_the_model_that_is_nearer_the_truth(tables):
     crossed = [np.mean(tables[friction][1]) for friction in ('viscous', 'dry', 'Stribeck')]
     # As on the paper's real pendulum (Table 3).

@@ -58,6 +58,7 @@ def test_torques_of_steps_are_means_about_their_node():
     assert found == pytest.approx([1.0, *expected], abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('period', [STEP, 0.4 * STEP], ids=['at nodes', 'between nodes'])
 def test_friction_of_a_driven_pendulum_is_found_by_long_steps(period):
     model, own = problems.model_of(problems.PENDULUM), segment()

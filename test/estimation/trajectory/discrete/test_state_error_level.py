@@ -100,6 +100,7 @@ def test_a_weight_that_was_given_is_kept():
     assert estimate.settings['state_error_weight'] == 1e3
 
 
+@pytest.mark.slow
 def test_longer_nodes_than_steps_are_divided_and_the_motion_is_that_of_the_nodes():
     truth, problem = rough(0.0, 5, step=0.02, nodes=301)
     method = MaximalCoordinatesEstimator(prior_strength=None)
