@@ -37,7 +37,9 @@ function(sysid_install_executables entry_points)
       "#!/usr/bin/env python3\n"
       "import sys\n\n"
       "from ${CMAKE_MATCH_2} import ${CMAKE_MATCH_3}\n\n"
-      "sys.exit(${CMAKE_MATCH_3}())\n")
+      # A process of a pool imports it once more.
+      "if __name__ == '__main__':\n"
+      "    sys.exit(${CMAKE_MATCH_3}())\n")
     # colcon's --symlink-install links to this very file, so it must be executable itself.
     file(CHMOD ${script} PERMISSIONS
       OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

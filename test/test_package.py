@@ -158,6 +158,17 @@ def test_ros2_run_finds_the_executable(name):
     assert os.access(path, os.X_OK)
 
 
+@pytest.mark.parametrize('path', [
+    *(f'lib/sysid_ros/{name}' for name in EXECUTABLES), 'bin/sysid'])
+def test_an_executable_does_nothing_in_the_processes_of_a_pool(path):
+    # They import it by another name. What calls its function there, too, breaks the pool.
+    executable = ast.parse((install_prefix() / path).read_text(encoding='utf-8'))
+    *imports, guarded = executable.body
+    assert all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in imports)
+    assert isinstance(guarded, ast.If)
+    assert ast.unparse(guarded.test) == "__name__ == '__main__'"
+
+
 def test_the_terminal_finds_the_executable_sysid():
     assert os.access(install_prefix() / 'bin/sysid', os.X_OK)
 
