@@ -161,14 +161,48 @@ def _explained(
         tau = efforts[np.ix_(used, columns)]
         size = np.sum((tau - tau.mean(axis=0)) ** 2, axis=0)
         columns, tau, size = columns[size > 0.0], tau[:, size > 0.0], size[size > 0.0]
-        speed = v[used].T
-        known = np.stack([np.ones_like(speed), speed, np.sign(speed), prior[used].T], axis=-1)
-        # Of all joints at once, as a least-squares solver would of each.
-        values = np.linalg.pinv(known, rcond=np.finfo(float).eps * max(known.shape[1:])) @ tau
-        part = 1.0 - np.sum((tau - known @ values) ** 2, axis=1) / size
-        # A negative gain is a wrong sign, and no other joint's effort.
-        explained[columns] = np.where(values[:, -1] > 0.0, part, 0.0).T
+        explained[columns] = _explained_parts(prior[used], v[used], tau).T
     return explained
+
+
+def _explained_parts(prior: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """Part of each effort that the prior's torque of each joint explains, beside its friction.
+
+    Args:
+        prior: Torques of the prior by joint, shape ``(T, n)``.
+        v: Velocities by joint, shape ``(T, n)``.
+        tau: Efforts, shape ``(T, k)``.
+
+    Returns:
+        Shape ``(n, k)``.
+    """
+    speed = v.T
+    friction = np.stack([np.ones_like(speed), speed, np.sign(speed)], axis=-1)
+    gain, part, _ = _least_squares(np.concatenate([friction, prior.T[..., None]], axis=-1), tau)
+    _, alone, torque = _least_squares(friction, tau)
+    # A negative gain is a wrong sign, and no other joint's effort; but where little more than
+    # friction shows, which takes power, errors of the prior decide its sign.
+    takes = np.einsum('nt,ntk->nk', speed, torque) > 0.0
+    return np.where(gain > 0.0, part, np.where(takes, np.maximum(alone, 0.0), 0.0))
+
+
+def _least_squares(
+    known: np.ndarray, tau: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Efforts by known ones, of all joints at once as a least-squares solver would of each.
+
+    Args:
+        known: Regressors by joint, shape ``(n, T, m)``; the first is an offset.
+        tau: Efforts, shape ``(T, k)``.
+
+    Returns:
+        The factor of the last regressor ``(n, k)``, the explained part ``(n, k)``, and what the
+        regressors but the offset make of the effort ``(n, T, k)``.
+    """
+    values = np.linalg.pinv(known, rcond=np.finfo(float).eps * max(known.shape[1:])) @ tau
+    size = np.sum((tau - tau.mean(axis=0)) ** 2, axis=0)
+    part = 1.0 - np.sum((tau - known @ values) ** 2, axis=1) / size
+    return values[:, -1], part, known[..., 1:] @ values[:, 1:]
 
 
 def require_named_order(dataset: Dataset, model: TorqueModel) -> None:

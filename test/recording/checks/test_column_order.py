@@ -77,3 +77,18 @@ def test_two_joints_that_carry_the_same_weight_are_told_apart(simulated_arm):
     both = replace(
         data, tau=data.tau[:, order], q=data.q[:, order], v=data.v[:, order], a=data.a[:, order])
     assert other_order(both, arm.model).quantities == 'position and effort'
+
+
+@pytest.mark.parametrize(('seed', 'bodies'), [
+    (51, (-0.2, -0.2)), (52, (-0.2, 0.2)), (53, (0.2, -0.2)), (56, (-0.2, -0.2))])
+def test_joints_of_which_friction_is_nearly_all_are_at_their_own_columns(
+    simulated_arm, seed, bodies
+):
+    # What little bodies add may have the opposite sign of what the description says.
+    arm = simulated_arm(seed)
+    data = arm.dataset()
+    tau = data.tau.copy()
+    for joint, part in zip((0, -1), bodies, strict=True):
+        dry = 10.0 * tau[:, joint].std() * np.sign(data.v[:, joint])
+        tau[:, joint] = dry + part * tau[:, joint]
+    assert other_order(replace(data, tau=tau), arm.model) is None
