@@ -420,6 +420,39 @@ def test_currents_of_about_the_size_of_torques_are_asked_for(arm, recorded, robo
     require_read(identification, recorded, arm.joint_names)
 
 
+def test_efforts_without_the_load_of_gravity_are_named_and_no_scale_is_asked_for(
+    arm, recorded, robot, tmp_path
+):
+    t, q, v, tau = recorded
+    write_csv(tmp_path / 'a.csv', plain(recorded)[0], [t, q, v, tau - arm.gravity(t)])
+    settings, _ = guessed(robot, tmp_path / 'a.csv')
+    (said,) = [one for one in settings.findings if one.value == 'look at it before the fit']
+    assert 'without the part that carries gravity' in said.evidence
+    assert 'of the predicted' not in said.evidence
+
+
+def test_currents_of_gears_are_not_taken_for_a_rare_unit_at_some_joints(
+    arm, recorded, robot, tmp_path
+):
+    t, q, _, tau = recorded
+    np.savez(tmp_path / 'a.npz', t=t, q=q, tau=tau / [12.0, 10.0, 2.5, 2.0])
+    with pytest.raises(OpenQuestionsError, match='--effort-scale description') as raised:
+        guessed(robot, tmp_path / 'a.npz')
+    (question,) = raised.value.questions
+    assert 'kgf' not in question.found
+
+
+def test_torques_that_the_description_is_far_from_may_be_called_torques(
+    arm, recorded, robot, tmp_path
+):
+    t, q, _, tau = recorded
+    np.savez(tmp_path / 'a.npz', t=t, q=q, tau=2.2 * tau)
+    with pytest.raises(OpenQuestionsError, match='say so by effort-unit, N·m'):
+        guessed(robot, tmp_path / 'a.npz')
+    _, identification = guessed(robot, tmp_path / 'a.npz', effort_unit='N·m')
+    assert identification.settings.recording.effort.scale in (None, 1.0)
+
+
 def test_rows_without_positions_between_those_of_a_topic_are_passed_over(
     arm, recorded, robot, tmp_path
 ):

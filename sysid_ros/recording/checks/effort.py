@@ -228,6 +228,11 @@ def _judged(
         for (name, own), moves in zip(read.items(), moving, strict=True)]
     if any(one.kind is EffortKind.UNRELATED for one in findings):
         findings = list(_related(findings, recorded, model))
+    if any(one.kind is EffortKind.GRAVITY_COMPENSATED for one in findings):
+        # What takes gravity off one effort takes the slow part off the others.
+        findings = [
+            replace(one, kind=EffortKind.GRAVITY_COMPENSATED)
+            if one.kind is EffortKind.FILTERED else one for one in findings]
     return [
         replace(one, suggestion=advice(one.kind, {one.joint: one.scale}, tuple(read)))
         for one in findings]

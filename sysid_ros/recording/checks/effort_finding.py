@@ -38,6 +38,13 @@ class EffortKind(enum.Enum):
         """Whether a fit may go on without asking."""
         return self in (EffortKind.JOINT_TORQUE, EffortKind.UNKNOWN)
 
+    @property
+    def scaled(self) -> bool:
+        """Whether a scale says something of it."""
+        return self not in (
+            EffortKind.UNKNOWN, EffortKind.CONSTANT, EffortKind.GRAVITY_COMPENSATED,
+            EffortKind.FILTERED)
+
 
 @dataclass(frozen=True)
 class EffortFinding:
@@ -73,7 +80,7 @@ class EffortFinding:
     def sentence(self) -> str:
         """The finding in words."""
         text = f'{self.joint}: the effort looks like {self.kind.value}'
-        if np.isfinite(self.scale) and self.kind not in (EffortKind.UNKNOWN, EffortKind.CONSTANT):
+        if np.isfinite(self.scale) and self.kind.scaled:
             text += f': {self.scale:.2g} of the predicted'
             if np.isfinite(self.correlation):
                 text += f', correlation {self.correlation:.2f}'

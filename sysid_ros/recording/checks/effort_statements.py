@@ -32,7 +32,7 @@ class EffortStatement:
     def sentence(self) -> str:
         """The statement with numbers and what to do, for one recording."""
         text = f'{", ".join(self.joints)}: the effort looks like {self.kind.value}'
-        if np.isfinite(self.scales).all() and self.kind is not EffortKind.CONSTANT:
+        if np.isfinite(self.scales).all() and self.kind.scaled:
             text += f': {", ".join(f"{scale:.2g}" for scale in self.scales)} of the predicted'
         return f'{text}. {self.next_step}' if self.next_step else text
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from sysid_ros.errors import RecordingError, listed
 from sysid_ros.recording.checks.effort_finding import EffortFinding, EffortKind
+from sysid_ros.recording.checks.effort_statements import effort_statements
 from sysid_ros.recording.guess.evidence import Finding, Question
-from sysid_ros.recording.units import UNITS, torque_units_of
+from sysid_ros.recording.units import TORQUE_UNITS, UNITS, torque_units_of
 
 #: What a user says who has no torque constants: the masses of the description decide.
 BY_DESCRIPTION = 'description'
@@ -25,6 +26,8 @@ _TORQUES = frozenset({
 _SIZES = (0.6, 1.7)
 # Efforts in N·m may seem to be so many: single bodies are worse known than all together.
 _PLAIN = (0.35, 3.0)
+# Units of so many N·m are nothing that torque constants with gears could not be as well.
+_CONSTANTS = (0.2, 20.0)
 # Units of torques and of currents that names of columns have.
 _TORQUE_UNITS, _CURRENT_UNITS = ('N·m', 'N·mm', 'mN·m', 'N·cm'), ('A', 'mA')
 
@@ -85,43 +88,58 @@ def effort_guess(
         guess.findings.append(Finding(
             'effort', f'in {named}', 'as told' if said else 'by the names of the columns'))
     elif current or named in _CURRENT_UNITS or not _are_torques(found) or (
-            not _SIZES[0] < size < _SIZES[1] and all(
-                one.kind is not EffortKind.OTHER_UNIT for one in found)):
+            not _SIZES[0] < size < _SIZES[1] and not _explain_size(found)):
         what = 'no torques at the joints in a usual unit'
         if current or named in _CURRENT_UNITS:
             what = 'currents or torques of motors, by their names'
         elif _are_torques(found):
-            what = f'{size:.2g} times what the description predicts: currents, or wrong masses'
+            what = (
+                f'{size:.2g} times what the description predicts: currents, or wrong masses (if '
+                'they are torques at the joints, say so by effort-unit, N·m)')
         # Of what is odd in sign and size, the size is no sign of a unit.
         unit_of = {} if current or turned else _of_another_unit(implied, joints)
-        guess.questions.append(_scale_question(what, implied, joints, unit_of, turned))
+        guess.questions.append(_scale_question(
+            f'{what}{_opposite(turned)}', implied, joints, unit_of))
     else:
         _take_unit(guess, found, size, turned)
-    for one in found:
-        if one.kind in (EffortKind.CONSTANT, EffortKind.UNRELATED, EffortKind.GRAVITY_COMPENSATED,
-                        EffortKind.FILTERED):
-            guess.findings.append(Finding('effort', 'look at it before the fit', one.sentence))
+    odd = (EffortKind.CONSTANT, EffortKind.UNRELATED, EffortKind.GRAVITY_COMPENSATED,
+           EffortKind.FILTERED)
+    guess.findings += [
+        Finding('effort', 'look at it before the fit', one.sentence)
+        for one in effort_statements([one for one in found if one.kind in odd])]
     return guess
 
 
 def _scale_question(
-    what: str, implied: Sequence[float], joints: Sequence[str], mixed: dict[str, str],
-    turned: Sequence[str],
+    what: str, implied: Sequence[float], joints: Sequence[str], mixed: dict[str, str]
 ) -> Question:
-    """Asks for the torque of one unit of effort, with what it looks like and an answer."""
+    """Asks for the torque of one unit of effort, with what it looks like and an answer.
+
+    Args:
+        what: What the efforts are.
+        implied: Torque in [N·m] for one unit of effort of each joint, by the description.
+        joints: The joints.
+        mixed: Joints whose efforts look like torques in another unit than those of the others.
+    """
+    answer = f'{BY_DESCRIPTION}, to let its masses decide'
     if mixed:
         others = ' and '.join(f'{joint} in {unit}' for joint, unit in mixed.items())
         what = f'in N·m, it seems, but for {others}'
-    usual = 1.0 if mixed else 0.1
-    example = ','.join(
-        f'{UNITS["effort"][mixed[joint]][0] if joint in mixed else usual:g}' for joint in joints)
+        sizes = [UNITS['effort'][mixed[joint]][0] if joint in mixed else 1.0 for joint in joints]
+        example = f'{_listed(sizes)}, or {answer}'
+    else:
+        example = f'{answer}, or numbers of the drives, as {_listed([0.1] * len(joints))}'
     return Question(
         'effort-scale',
         'How much torque at the joint, in N·m, is one unit of effort (torque constant times gear '
         'ratio)?',
-        f'the efforts are {what}{_opposite(turned)}; the masses of the description would make it '
-        f'{", ".join(f"{scale:g}" for scale in implied)}',
-        f"{example}, or '{BY_DESCRIPTION}' to let its masses decide")
+        f'the efforts are {what}; the masses of the description would make it '
+        f'{", ".join(f"{scale:g}" for scale in implied)}', example)
+
+
+def _listed(scales: Sequence[float]) -> str:
+    """Scales of all joints as one says them."""
+    return ','.join(f'{scale:g}' for scale in scales)
 
 
 def _of_another_unit(implied: Sequence[float], joints: Sequence[str]) -> dict[str, str]:
@@ -138,11 +156,20 @@ def _of_another_unit(implied: Sequence[float], joints: Sequence[str]) -> dict[st
     for joint, scale in zip(joints, implied, strict=True):
         if _PLAIN[0] < scale < _PLAIN[1]:
             continue
-        likely = torque_units_of(1.0 / scale, _NEAR)
+        likely = [
+            unit for unit in torque_units_of(1.0 / scale, _NEAR)
+            if not _CONSTANTS[0] < TORQUE_UNITS[unit] < _CONSTANTS[1]]
         if not likely:
             return {}
         units[joint] = likely[0]
     return units if len(units) < len(joints) else {}
+
+
+def _explain_size(found: Sequence[EffortFinding]) -> bool:
+    """Whether something else than currents or masses explains the size of efforts."""
+    return any(one.kind in (
+        EffortKind.OTHER_UNIT, EffortKind.GRAVITY_COMPENSATED, EffortKind.FILTERED)
+        for one in found)
 
 
 def _are_torques(found: Sequence[EffortFinding]) -> bool:
