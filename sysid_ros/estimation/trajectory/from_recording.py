@@ -17,6 +17,7 @@ from sysid_ros.estimation.trajectory.torques import at_nodes
 from sysid_ros.mechanics.actuators.actuators import actuated
 from sysid_ros.mechanics.actuators.command import HeldCommand
 from sysid_ros.mechanics.torque_model import TorqueModel
+from sysid_ros.recording.processing.glitches import without_glitches
 from sysid_ros.recording.processing.grid import Interval, clock, intersect, mean_period
 from sysid_ros.recording.processing.masks import without_wraps
 from sysid_ros.recording.processing.resolution import resolution, sample_noise
@@ -176,10 +177,10 @@ def _gather(
     velocities = [
         joint_track(recording, joint, 'velocity', processing)
         for joint in (observed if settings.velocities else ())]
-    efforts = [
-        _moved_back(joint_track(recording, joint, 'effort', processing), float(delay))
-        for joint, delay in zip(robot.joint_names, processing.delays(robot.joint_names),
-                                strict=True) if joint in driven]
+    efforts = [joint_track(recording, joint, 'effort', processing) for joint in driven]
+    positions, velocities, efforts = without_glitches(positions, [velocities, efforts], warnings)
+    delays = dict(zip(robot.joint_names, processing.delays(robot.joint_names), strict=True))
+    efforts = [_moved_back(track, float(delays[track.joint])) for track in efforts]
     noise = [_noise(track, settings.position_noise, 'position_noise') for track in positions]
     noise += [_noise(track, settings.velocity_noise, 'velocity_noise') for track in velocities]
     commands = None if drives is None else held_commands(drives, recording)

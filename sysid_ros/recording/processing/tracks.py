@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_ros.errors import RecordingError, nearest_name
+from sysid_ros.recording.processing.glitches import without_glitches
 from sysid_ros.recording.processing.grid import Interval, covered, even_stamps, mean_period
 from sysid_ros.recording.processing.masks import without_wraps
 from sysid_ros.recording.processing.settings import Processing
@@ -59,12 +60,10 @@ def gather_tracks(
     positions = _tracks(recording, joints, 'position', processing)
     efforts = _tracks(recording, joints, 'effort', processing)
     _report_jitter(positions, processing, warnings)
-    return Tracks(
+    return Tracks(*without_glitches(
         [without_wraps(track, continuous, warnings) for track in positions],
-        _measured(recording, joints, 'velocity', processing, warnings),
-        _measured(recording, joints, 'acceleration', processing, warnings),
-        efforts,
-    )
+        [_measured(recording, joints, 'velocity', processing, warnings),
+         _measured(recording, joints, 'acceleration', processing, warnings), efforts], warnings))
 
 
 def _check_joints(recording: Recording, joints: Sequence[str], warnings: list[str]) -> None:
