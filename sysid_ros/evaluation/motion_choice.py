@@ -185,7 +185,8 @@ class _Addition(NamedTuple):
         if not sharper.promise(self.change) > _PROMISING:
             return None
         found = stretch.refitted(self.change)
-        if not self.hides or (found is not None and sharper.explained(found) > _ENOUGH):
+        if not self.hides or sharper.misfit <= _MISFIT or (
+                found is not None and sharper.explained(found) > _ENOUGH):
             return found
         # What is wrong with links leads a search without them astray, from where none comes back.
         other = stretch.fitted_anew(self.change)

@@ -193,8 +193,9 @@ class Dataset:
                 fix='Remove the rows without a stamp')
         words = {'q': 'position', 'v': 'velocity', 'a': 'acceleration', 'tau': 'torque'}
         for name, word in words.items():
-            bad = np.argwhere(~np.isfinite(getattr(self, name)))
-            if len(bad):
+            finite = np.isfinite(getattr(self, name))
+            if not finite.all():
+                bad = np.argwhere(~finite)
                 row, column = bad[0]
                 raise RecordingError(
                     f'the {word} of joint {self.joint_names[column]!r} is not finite',

@@ -22,11 +22,11 @@ def resolution(values: np.ndarray) -> float | None:
     """
     steps = np.abs(np.diff(values))
     span = float(np.ptp(values))
-    steps = np.sort(steps[steps > 1e-9 * span])
+    steps = steps[steps > 1e-9 * span]
     if not len(steps):
         return None
     # The mean of the smallest steps is free of rounding.
-    step = float(steps[steps < 1.5 * steps[0]].mean())
+    step = float(steps[steps < 1.5 * steps.min()].mean())
     ratio = steps[steps < (_MULTIPLES + 0.5) * step] / step
     quantised = np.abs(ratio - np.rint(ratio)).max() < _WHOLE
     return step if quantised and len(ratio) >= _ENOUGH else None
