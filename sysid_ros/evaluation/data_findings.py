@@ -15,6 +15,7 @@ from sysid_ros.evaluation.common_scale import CommonScale
 from sysid_ros.evaluation.contradictions import Contradiction, ScoreTest
 from sysid_ros.evaluation.counterweights import Counterweight
 from sysid_ros.evaluation.departures import Departure
+from sysid_ros.evaluation.disturbances import Disturbances
 from sysid_ros.evaluation.reversed_position import ReversedPosition
 from sysid_ros.evaluation.supported_links import SupportedLink
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad
@@ -57,6 +58,7 @@ class DataFindings:
         scale_of_bodies: What torques of all bodies as found are of those of the prior, where none
             was measured.
         reversed_position: A joint whose position has the other sign.
+        disturbed: Short stretches that hold what the data to judge by is predicted worse.
     """
 
     efforts: tuple[EffortFinding, ...] = ()
@@ -77,6 +79,7 @@ class DataFindings:
     common_scale: CommonScale | None = None
     scale_of_bodies: CommonScale | None = None
     reversed_position: ReversedPosition | None = None
+    disturbed: Disturbances | None = None
 
     def without_excluded_clock(self, test: ScoreTest) -> DataFindings:
         """The findings without a clock error that the description suggests and the rows exclude.
@@ -94,7 +97,14 @@ class DataFindings:
         look like efforts of another scale, which a sensor would be blamed for.
         """
         names = tuple(dict.fromkeys(one.recording for one in self.efforts))
-        if load is None or load.number is None or load.number >= len(names):
+        if load is None:
+            return self
+        if load.number is None and len(names) < 2:
+            # One recording to fit and to judge by: the load was picked up somewhere in it.
+            return replace(self, undeclared_load=load, efforts=tuple(
+                one for one in self.efforts
+                if one.kind not in (*_LIKE_LOADS, EffortKind.UNRELATED)))
+        if load.number is None or load.number >= len(names):
             return replace(self, undeclared_load=load)
         loaded = names[load.number]
         return replace(self, undeclared_load=load, efforts=tuple(

@@ -14,6 +14,7 @@ from sysid_ros.evaluation.bound_cost import BoundCost
 from sysid_ros.evaluation.common_scale import CommonScale
 from sysid_ros.evaluation.contradictions import FaultKind
 from sysid_ros.evaluation.data_findings import DataFindings
+from sysid_ros.evaluation.disturbances import Disturbances
 from sysid_ros.evaluation.objection import Objection, held_at_prior
 from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
 from sysid_ros.evaluation.supported_links import SupportedLink
@@ -34,6 +35,8 @@ _WIDER = {
     ' within ': 'shape_margin: null, size_factor: 30.0'}
 # Bounds that a sentence names; the rest of many is counted.
 _NAMED = 6
+# Efforts that lack what carries weight.
+_WEIGHTLESS = (EffortKind.GRAVITY_COMPENSATED, EffortKind.FILTERED)
 # Terms of a joint that stood still and differ from the prior by less were not found.
 _UNMOVED = 1e-3
 
@@ -62,6 +65,7 @@ def data_objections(estimate: Estimate, data: DataFindings) -> Iterator[Objectio
     yield from _load(data.load)
     yield from _weighing(data.weighing)
     yield from _undeclared_load(data.undeclared_load)
+    yield from _disturbed(data.disturbed)
     yield from _supported(data.supported)
     yield from _bounds(data.bounds)
 
@@ -159,8 +163,10 @@ def _scale_of_bodies(found: CommonScale | None) -> Iterator[Objection]:
 def _contradictions(data: DataFindings) -> Iterator[Objection]:
     """Scales, zeros and clocks that no masses make up for, or none that the description has."""
     accused = {finding.joint for finding in data.efforts if not finding.kind.usable}
+    # Without weight in the efforts nothing compares it with accelerations.
+    weightless = any(finding.kind in _WEIGHTLESS for finding in data.efforts)
     for found in data.contradictions:
-        if found.joint not in accused:
+        if found.joint not in accused and not (weightless and found.kind is FaultKind.CLOCK):
             clock = found.kind is FaultKind.CLOCK and data.qualities
             yield Objection(found.sentence, found.next_step + (
                 f' In a table, recording: {{time: {{rate: '
@@ -222,6 +228,16 @@ def _undeclared_load(load: UndeclaredLoad | None) -> Iterator[Objection]:
         yield Objection(
             load.sentence,
             'Fit and judge by recordings of one robot; `sysid payload` finds what it carries.')
+
+
+def _disturbed(found: Disturbances | None) -> Iterator[Objection]:
+    """Something that touched the robot where it was judged."""
+    if found is not None:
+        spans = ' and '.join(f'{start:.6g} to {stop:.6g} s' for start, stop in found.leave_out)
+        yield Objection(
+            f'Of the data to judge by, {spans} hold {100.0 * found.squares:.3g} % of the squared '
+            'error, as where something touches the robot: the rest is explained.',
+            f'If so, leave it out, {found.line}, and judge again; or judge by other data.')
 
 
 def _supported(links: Sequence[SupportedLink]) -> Iterator[Objection]:

@@ -18,6 +18,7 @@ from sysid_ros.evaluation.counterweights import counterweights
 from sysid_ros.evaluation.cross_validation import CrossValidation
 from sysid_ros.evaluation.data_findings import NO_FINDINGS, DataFindings, still_joints
 from sysid_ros.evaluation.departures import departures
+from sysid_ros.evaluation.disturbances import Disturbances, row_times, unexplained
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION, FasterMotion
 from sysid_ros.evaluation.motion_prediction import OpenLoop, predict_motion, simulate_commands
 from sysid_ros.evaluation.objections import OVERFIT
@@ -163,8 +164,10 @@ def evaluate(
         common_scale=common_scale(training) if data.trusts_description else None,
         reversed_position=find_reversed_position(training, fitted.candidate.relative_error))
     if estimate.status.found_values:
-        data = data.with_undeclared_load(
-            _undeclared_load(estimate, training, fitted, held_out, prediction))
+        disturbed = _disturbed(estimate, fitted, held_out, prediction)
+        data = replace(data, disturbed=disturbed) if disturbed is not None else (
+            data.with_undeclared_load(
+                _undeclared_load(estimate, training, fitted, held_out, prediction)))
     verdict = judge(
         estimate, prediction, folds=folds, simulation=simulation, training=fitted, data=data,
         patterns=residual_patterns(training, estimate.parameters.values))
@@ -173,6 +176,22 @@ def evaluate(
         held_out=prediction, folds=folds, simulation=simulation,
         verdict=verdict.with_remarks(remarks),
     )
+
+
+def _disturbed(
+    estimate: Estimate, fitted: TorquePrediction, held_out: HeldOut | None,
+    prediction: TorquePrediction | None,
+) -> Disturbances | None:
+    """Short stretches of a recording to judge by that hold what it is predicted worse."""
+    if held_out is None or held_out.measured is None or prediction is None or not (
+            prediction.candidate.relative_error > OVERFIT * fitted.candidate.relative_error):
+        return None
+    parts = held_out.measured.parts
+    if len(parts) > 1 or parts[0].bag is not None:
+        return None
+    parallel = parts[0].setup.settings.processing.parallel_filter
+    return unexplained(
+        held_out.problem, estimate.parameters.values, row_times(held_out.dataset, parallel))
 
 
 def _undeclared_load(

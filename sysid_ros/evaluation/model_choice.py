@@ -1,8 +1,9 @@
 """What settings leave open of a model, chosen by the data that is fitted.
 
 For regressions in this order, each step with what those before have chosen: whether stamps jitter
-on arrival, filters, the speed below which rows say more of stiction than of the robot, torques that
-arrive late, drive inertia and springs, and the friction model. For states and parameters together
+on arrival, filters, stretches in which something touched the robot, the speed below which rows say
+more of stiction than of the robot, torques that arrive late, drive inertia and springs, and the
+friction model. For states and parameters together
 whether stamps jitter, and filters, by which the fit is judged; where motion is simulated, under
 torques or commands, how dry friction acts and whether links are as described. Whatever a settings
 file says stays.
@@ -24,6 +25,7 @@ from sysid_ros.estimation.identification import Identification, IdentificationSe
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.evaluation.delay_choice import choose_delays
+from sysid_ros.evaluation.disturbance_choice import choose_stretches
 from sysid_ros.evaluation.friction_selection import FrictionChoice, choose_friction
 from sysid_ros.evaluation.row_choice import choose_minimum_velocity
 from sysid_ros.evaluation.term_choice import choose_terms
@@ -132,7 +134,7 @@ def choose_model(
         if settings.automatic:
             choice = _by_motion(choice, settings, stop, estimator)
     elif settings.automatic:
-        for step in (_stamps, _filters, _rows, _delays):
+        for step in (_stamps, _filters, _undisturbed, _rows, _delays):
             choice = step(choice, stop, estimator)
         choice = _terms(choice, stop, estimator, handed_over)
     candidates = _PLAIN if handed_over else FrictionSelection().candidates
@@ -184,6 +186,15 @@ def _filters(choice: ModelChoice, stop: float, estimator: str | None) -> ModelCh
         # Too many gaps for filters: what was asked for is fitted as it is.
         return choice
     return _added(choice, Measurements(tuple(parts)), *chosen)
+
+
+def _undisturbed(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:
+    measured = choice.measured
+    if 'leave_out' in choice.setup.settings.processing.model_fields_set:
+        return choice
+    choice, found = _attempted(choice, 'stretches to leave out', lambda: (
+        choose_stretches(measured, stop), ()))
+    return choice if found is None else _added(choice, *found)
 
 
 def _rows(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:

@@ -77,7 +77,7 @@ def _against_prior(
     nothing = None if patterns else nothing_to_gain(estimate, training)
     found = (
         *_training(estimate, training), *_untried(unseen, folds),
-        *_held_out(estimate, unseen, data.judged_still), *_folds(folds),
+        *_held_out(estimate, unseen, data), *_folds(folds),
         *_simulation(simulation))
     if nothing is None or not any(one.reason.startswith(_UNSEEN) for one in found):
         yield from found
@@ -191,9 +191,10 @@ def _untried(
 
 
 def _held_out(
-    estimate: Estimate, unseen: TorquePrediction | None, still: Sequence[str]
+    estimate: Estimate, unseen: TorquePrediction | None, data: DataFindings
 ) -> Iterator[Objection]:
     """Errors on data the fit has not seen; of joints at rest these are errors of a constant."""
+    still = data.judged_still
     if unseen is None:
         return
     if len(still) == len(unseen.joint_names):
@@ -217,7 +218,7 @@ def _held_out(
         )
     # Where most joints rest, the part that they make of the error is what differs from training.
     elif 2 * len(still) <= len(unseen.joint_names):
-        yield from _overfit(errors)
+        yield from _overfit(errors) if data.disturbed is None else ()
     else:
         blamed = still if tuple(_overfit(errors)) else ()
     yield from _simplest(unseen, still, blamed)

@@ -59,3 +59,12 @@ def test_a_load_leaves_wrong_units_and_clocks_as_they_are():
         for kind in (EffortKind.OTHER_UNIT, EffortKind.OTHER_CLOCK) for name in names))
     load = UndeclaredLoad('hand', 1.2, '1 of 2 that were fitted', 0.4, 0.02, number=0)
     assert data.with_undeclared_load(load).efforts == data.efforts
+
+
+@pytest.mark.parametrize('kind', [
+    EffortKind.INCONSISTENT, EffortKind.SCALED, EffortKind.UNRELATED])
+def test_no_sensor_is_blamed_for_a_load_that_was_picked_up_in_the_one_recording(kind):
+    other = EffortFinding('shoulder', EffortKind.WRONG_SIGN, -1.0, 0.9, 0.9)
+    data = DataFindings(efforts=(EffortFinding('elbow', kind, 1.6, 0.4, 0.4), other))
+    told = data.with_undeclared_load(UndeclaredLoad('hand', 1.2, 'to judge by', 0.4, 0.02))
+    assert told.efforts == (other,)

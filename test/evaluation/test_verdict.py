@@ -392,6 +392,18 @@ def test_what_several_recordings_show_alike_is_said_once_with_their_names(estima
     assert 'than the motion they belong to (in 2 of 3 recordings), so' in delay
 
 
+@pytest.mark.parametrize('kind', [EffortKind.GRAVITY_COMPENSATED, EffortKind.FILTERED])
+def test_no_clock_is_blamed_where_efforts_lack_the_weight(estimate, prediction, kind):
+    # The weight that accelerations are compared with is not in the efforts.
+    clock = Contradiction(FaultKind.CLOCK, '', 1.5, 1e3, estimate.parameters.bodies)
+    lacking = EffortFinding('elbow', kind, 1.0, 0.9, 0.9)
+    verdict = judge(
+        estimate, prediction, data=DataFindings(efforts=(lacking,), contradictions=(clock,)))
+    assert only(verdict, 'the effort looks like') and len(verdict.reasons) == 1
+    verdict = judge(estimate, prediction, data=DataFindings(contradictions=(clock,)))
+    assert only(verdict, 'the stamps count')
+
+
 def test_of_a_robot_that_stands_otherwise_nothing_else_is_said(estimate, prediction):
     # Zeros, scales and loads are told by torques of a robot that stands as described.
     turned = EffortFinding(

@@ -19,7 +19,7 @@ from sysid_ros.recording.processing.grid import (
     samples_on_clock,
     torque_on_clock,
 )
-from sysid_ros.recording.processing.masks import mask_saturated, mask_stuck
+from sysid_ros.recording.processing.masks import mask_left_out, mask_saturated, mask_stuck
 from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.recording.processing.shift import shifted
 from sysid_ros.recording.processing.signals import median_filter
@@ -159,6 +159,7 @@ def _mask(
     ]
     low_pass = processing.torque_filter
     torque_spread = 0.0 if low_pass is None else low_pass.support(rate) / rate
+    mask_left_out(processing.leave_out, torque_spread, columns, warnings, counts)
     if processing.mask_saturation:
         efforts = mask_saturated(
             efforts, effort_limits, processing, torque_spread, columns, warnings, counts)

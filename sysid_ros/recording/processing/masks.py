@@ -158,6 +158,36 @@ def _moves(
     return bool(len(speed)) and float(np.median(speed)) > processing.standstill_velocity
 
 
+def mask_left_out(
+    stretches: Sequence[Interval], spread: float, columns: dict[str, np.ndarray],
+    warnings: list[str], counts: Counter[str],
+) -> None:
+    """Mask the torques of stretches that do not count, and say so.
+
+    Args:
+        stretches: From and to so many seconds.
+        spread: How far a wrong torque reaches through its filter, in [s].
+        columns: The data on the common clock; ``mask`` is changed.
+        warnings: A sentence is added to it.
+        counts: The number of masked samples is added to it.
+    """
+    t, mask = columns['t'], columns['mask']
+    rows = np.zeros(len(t), dtype=bool)
+    for start, stop in stretches:
+        rows[_between(t, start - spread, stop + spread)] = True
+    if rows.any():
+        counts['samples left out'] += int(rows.sum())
+        warnings.append(
+            f'torques are left out from {_spans(stretches)}, {100 * rows.mean():.2g} % of the '
+            'samples (processing.leave_out)')
+    mask[rows] = False
+
+
+def _spans(stretches: Sequence[Interval]) -> str:
+    """Stretches in words."""
+    return ' and '.join(f'{start:.6g} to {stop:.6g} s' for start, stop in stretches)
+
+
 def mask_stuck(
     positions: list[Track], efforts: list[Track], processing: Processing, spread: float,
     torque_spread: float, columns: dict[str, np.ndarray], warnings: list[str], counts: Counter[str],

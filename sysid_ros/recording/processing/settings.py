@@ -24,6 +24,8 @@ class Processing(StrictSettings):
             evenly spaced between gaps, for stamps that only jitter on arrival.
         rate: Rate of the uniform clock in [Hz]; that of the positions where left out.
         trim: Time cut off at the beginning and at the end, in [s].
+        leave_out: Stretches in which torques do not count, each from and to so many [s] of the
+            recording: a knock, a hand on the robot, a stop.
         max_gap: Longest step that may be interpolated, in periods of the channel.
         minimum_rate: Slower recordings are refused, in [Hz].
         median_window: Samples of a running median over positions, odd.
@@ -57,6 +59,7 @@ class Processing(StrictSettings):
     stamps: Literal['measured', 'uniform'] = 'measured'
     rate: float | None = Field(default=None, gt=0)
     trim: tuple[float, float] = (0.0, 0.0)
+    leave_out: tuple[tuple[float, float], ...] = ()
     max_gap: float = Field(default=5.0, ge=1.5)
     minimum_rate: float | None = Field(default=None, gt=0)
     median_window: int | None = Field(default=None, ge=3)
@@ -92,6 +95,12 @@ class Processing(StrictSettings):
                 fix='Write processing: {trim: [1.0, 0.5]}, seconds of the beginning and of the '
                     'end',
             )
+        backwards = [list(one) for one in self.leave_out if not one[0] < one[1]]
+        if backwards:
+            raise ConfigurationError(
+                'a stretch ends before it begins', where='leave_out', found=backwards[0],
+                allowed='beginning and end in [s] of the recording',
+                fix='Write processing: {leave_out: [[4.5, 5.2]]}')
         self._check_methods()
         self._check_bandwidth()
         return self
