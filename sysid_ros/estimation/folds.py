@@ -11,6 +11,9 @@ from sysid_ros.estimation.joint_factors import JointFactors
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.repetition import repetition
 
+# A joint that is slower than this part of its root mean square speed rests.
+_RESTS = 0.05
+
 
 @dataclass(frozen=True, eq=False)
 class Fold:
@@ -28,7 +31,7 @@ class Fold:
 
 
 def time_folds(problem: RegressionProblem, count: int = 5, gap: float = 0.5) -> tuple[Fold, ...]:
-    """Split the rows into stretches of time, each held out once.
+    """Split the rows into stretches with as many rows in motion, each held out once.
 
     Neighbouring rows resemble each other, so rows are never drawn one by one, and those
     beside a held-out stretch are left out of the training, too. Of motion that repeats itself a
@@ -131,7 +134,7 @@ def _stretches(
     if period is not None:
         return _phases(problem, period, count, gap)
     margin = round(gap * problem.rate)
-    edges = np.linspace(0, samples, count + 1).round().astype(int)
+    edges = _edges(_moving(problem), count)
     stretches = []
     for start, stop in zip(edges[:-1], edges[1:], strict=True):
         held_out, training = np.zeros(samples, dtype=bool), np.ones(samples, dtype=bool)
@@ -139,6 +142,31 @@ def _stretches(
         training[max(start - margin, 0):stop + margin] = False
         stretches.append((held_out, training))
     return stretches
+
+
+def _edges(moving: np.ndarray, count: int) -> np.ndarray:
+    """Where stretches begin and end that have as many moving rows each, shape ``(count + 1,)``.
+
+    Args:
+        moving: Rows in which something moves, shape ``(T,)``.
+        count: Number of stretches.
+    """
+    samples = len(moving)
+    if moving.all() or np.count_nonzero(moving) < count:
+        return np.linspace(0, samples, count + 1).round().astype(int)
+    passed = np.cumsum(moving)
+    inner = np.searchsorted(passed, passed[-1] * np.arange(1, count) / count) + 1
+    return np.concatenate([[0], inner, [samples]])
+
+
+def _moving(problem: RegressionProblem) -> np.ndarray:
+    """Rows in which a joint moves: a stretch of rest alone tells nothing, shape ``(T,)``."""
+    if problem.motion is None:
+        return np.ones(len(problem.torque), dtype=bool)
+    data, parallel = problem.motion.dataset, problem.motion.parallel_filter
+    speeds = np.abs(data.v[parallel.retained_samples(data.rate, data.segments)[0]])
+    typical = np.sqrt(np.mean(speeds**2, axis=0))
+    return np.asarray((speeds > _RESTS * typical).any(axis=1))
 
 
 def _period(problem: RegressionProblem) -> int | None:

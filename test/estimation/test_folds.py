@@ -77,3 +77,26 @@ def test_fast_rows_are_predicted_from_slow_ones_of_other_stretches() -> None:
 def test_speeds_of_other_rows_are_refused(problem: RegressionProblem) -> None:
     with pytest.raises(ConfigurationError, match='do not belong to the rows'):
         speed_folds(problem, np.ones((3, 4)))
+
+
+@pytest.mark.parametrize('rest', [(0.0, 0.3), (0.45, 0.8), (0.7, 1.0)])
+def test_of_a_robot_that_rests_for_long_every_stretch_holds_as_much_motion(
+    rest: tuple[float, float]
+) -> None:
+    # Before, a stretch of rest alone had no fast rows, and whatever was compared could not be.
+    arm = SimulatedArm(seed=1)
+    data = arm.dataset(20.0, 50.0)
+    start, stop = (round(part * len(data)) for part in rest)
+    held = np.concatenate([np.arange(start), np.full(stop - start, start), np.arange(
+        start, len(data) - (stop - start))])
+    resting = slice(start, stop)
+    q, v, a, tau = (getattr(data, name)[held].copy() for name in ('q', 'v', 'a', 'tau'))
+    v[resting], a[resting] = 0.0, 0.0
+    still = replace(data, q=q, v=v, a=a, tau=tau)
+    problem = RegressionProblem.from_dataset(arm.model, still)
+    speeds = np.abs(v)
+    moving = [int((speeds[fold.stretch] > 0.0).any(axis=1).sum()) for fold in time_folds(problem)]
+    assert max(moving) - min(moving) <= 2
+    for fold in speed_folds(problem, speeds):
+        assert (fold.held_out.usable.sum(axis=0) > 0).any()
+        assert np.linalg.norm(fold.held_out.torque[fold.held_out.usable]) > 0.0

@@ -327,3 +327,26 @@ def test_a_motion_beyond_the_fitted_one_is_said(arm, simulated_arm, tmp_path):
         assert tried[name]['speed'] == pytest.approx(2.0 * fitted[name]['speed'], rel=0.25)
     own = study(first, holdout=0.3).fit('wls')
     assert not any('2.0 times' in text for text in own.verdict.remarks)
+
+
+def test_a_robot_that_rests_before_it_moves_has_its_model_chosen(simulated_arm, tmp_path):
+    arm = simulated_arm(2)
+    recording = arm.recording(24.0, RATE, bits=17)
+    position, effort = recording.channels
+    t, q = position.t, position.values
+    # It waits where it stands for a third of what is fitted, then starts as smoothly as robots do.
+    part = np.clip((t - 6.0) / 1.5, 0.0, 1.0)
+    begun = (part**3 * (10.0 - 15.0 * part + 6.0 * part**2))[:, None]
+    moved = q[0] + (q - q[0]) * begun
+    v = np.gradient(moved, 1.0 / RATE, axis=0)
+    a = np.gradient(v, 1.0 / RATE, axis=0)
+    joints = len(arm.joint_names)
+    dry, viscous = arm.truth[-2 * joints:-joints], arm.truth[-3 * joints:-2 * joints]
+    tau = arm.rigid(moved, v, a) + viscous * v + dry * np.sign(v)
+    tau += 0.01 * tau.std(axis=0) * np.random.default_rng(0).normal(size=tau.shape)
+    resting = type(recording)(
+        (replace(position, values=moved), replace(effort, values=tau)), 'simulated', '')
+    found = study(written(tmp_path, 'rest', arm, resting), holdout=0.25)
+    assert not found.choice.left
+    assert {'fit.minimum_velocity', 'robot.terms'} <= set(chosen(found))
+    assert found.fit('entropic').held_out.candidate.relative_error < 0.02
