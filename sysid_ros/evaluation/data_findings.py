@@ -59,6 +59,7 @@ class DataFindings:
             was measured.
         reversed_position: A joint whose position has the other sign.
         disturbed: Short stretches that hold what the data to judge by is predicted worse.
+        drifting: Joints most of whose residuals are a trend along the recording, however small.
     """
 
     efforts: tuple[EffortFinding, ...] = ()
@@ -80,6 +81,7 @@ class DataFindings:
     scale_of_bodies: CommonScale | None = None
     reversed_position: ReversedPosition | None = None
     disturbed: Disturbances | None = None
+    drifting: tuple[str, ...] = ()
 
     def without_excluded_clock(self, test: ScoreTest) -> DataFindings:
         """The findings without a clock error that the description suggests and the rows exclude.

@@ -24,7 +24,7 @@ from sysid_ros.evaluation.motion_prediction import OpenLoop, predict_motion, sim
 from sysid_ros.evaluation.objections import OVERFIT
 from sysid_ros.evaluation.prediction import TorquePrediction, predict
 from sysid_ros.evaluation.repeated_motion import is_repeated
-from sysid_ros.evaluation.residual_patterns import residual_patterns
+from sysid_ros.evaluation.residual_patterns import drifting_joints, residual_patterns
 from sysid_ros.evaluation.reversed_position import find_reversed_position
 from sysid_ros.evaluation.simulation import Simulation, simulate
 from sysid_ros.evaluation.undeclared_load import UndeclaredLoad, load_in_one, undeclared_load
@@ -162,7 +162,8 @@ def evaluate(
             *departures(training, estimate, scores), *counterweights(training, estimate),
         ) if data.trusts_description else (),
         common_scale=common_scale(training) if data.trusts_description else None,
-        reversed_position=find_reversed_position(training, fitted.candidate.relative_error))
+        reversed_position=find_reversed_position(training, fitted.candidate.relative_error),
+        drifting=drifting_joints(training, estimate.parameters.values))
     if estimate.status.found_values:
         disturbed = _disturbed(estimate, fitted, held_out, prediction)
         data = replace(data, disturbed=disturbed) if disturbed is not None else (

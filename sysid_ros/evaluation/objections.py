@@ -14,7 +14,7 @@ from sysid_ros.evaluation.data_objections import data_objections, pattern_object
 from sysid_ros.evaluation.nothing_to_gain import nothing_to_gain
 from sysid_ros.evaluation.objection import Objection, held_at_prior
 from sysid_ros.evaluation.prediction import SIGMAS, TorquePrediction
-from sysid_ros.evaluation.residual_patterns import ResidualPattern
+from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern
 from sysid_ros.evaluation.simulation import Simulation
 
 # A held-out error above this multiple of the training error speaks of overfitting, and does harm
@@ -63,7 +63,8 @@ def find_objections(
     return (
         *data_objections(estimate, data),
         *_solver(estimate), *_lacking(estimate), *_physics(estimate), *_identifiable(estimate),
-        *_information(estimate), *_conditioning(estimate), *pattern_objections(patterns),
+        *_information(estimate, data.drifting), *_conditioning(estimate),
+        *pattern_objections(patterns),
         *_against_prior(estimate, training, unseen, folds, simulation, data, patterns),
     )
 
@@ -147,13 +148,16 @@ def _identifiable(estimate: Estimate) -> Iterator[Objection]:
         )
 
 
-def _information(estimate: Estimate) -> Iterator[Objection]:
+def _information(estimate: Estimate, drifting: Sequence[str]) -> Iterator[Objection]:
     """Fewer independent rows than tell so many parameters apart."""
     rows, sought = float(estimate.residuals.effective_rows.sum()), len(estimate.base_values)
     if rows < _ROWS_PER_PARAMETER * sought:
         yield Objection(
             f'The fitted rows are worth {rows:.0f} independent ones, too few for the {sought} '
-            'combinations of parameters that are sought.',
+            'combinations of parameters that are sought.' + (
+                f' The efforts of {", ".join(drifting)} drift along the recording, which all rows '
+                'have in common.' if drifting else ''),
+            Pattern.TREND.next_step if drifting else
             'Record longer, and motion that does not repeat itself.',
         )
 

@@ -18,6 +18,8 @@ from sysid_ros.estimation.problem import RegressionProblem
 # torque. Of real recordings and clean simulated ones nothing came near both, of efforts that drift,
 # saturate or grow 0.34 and 0.09 was the least.
 _EXPLAINED, _SIZE = 0.3, 0.05
+# More than this of squared residuals is most of them.
+_MOSTLY = 0.5
 # A joint with less torque than this part of the largest carries next to nothing but friction, which
 # has patterns of its own.
 _CARRIES = 0.05
@@ -59,13 +61,14 @@ class ResidualPattern:
 
 
 def residual_patterns(
-    problem: RegressionProblem, values: np.ndarray
+    problem: RegressionProblem, values: np.ndarray, size: float = _SIZE
 ) -> tuple[ResidualPattern, ...]:
     """Patterns in the residuals of every joint that has any.
 
     Args:
         problem: Rows.
         values: Parameters, shape ``(p,)``.
+        size: Part of its torque that a pattern is at least.
     """
     residual, trends = problem.residuals(values), _trends(problem)
     sizes = np.array([
@@ -79,7 +82,7 @@ def residual_patterns(
             continue
         predicted, one = torque - left, np.ones(len(left))
         odd = predicted * np.abs(predicted)
-        least = _SIZE * float(np.linalg.norm(torque - torque.mean()))
+        least = size * float(np.linalg.norm(torque - torque.mean()))
         trend = _following(left, trends[rows], one[:, None])
         bent = _following(left, odd[:, None], np.column_stack([one, predicted]))
         for follows, pattern in (
@@ -90,6 +93,18 @@ def residual_patterns(
             if explained > _EXPLAINED and np.linalg.norm(follows) > least:
                 found.append(ResidualPattern(name, pattern, explained))
     return tuple(found)
+
+
+def drifting_joints(problem: RegressionProblem, values: np.ndarray) -> tuple[str, ...]:
+    """Joints most of whose residuals are a trend along the recording, however small.
+
+    Args:
+        problem: Rows.
+        values: Parameters, shape ``(p,)``.
+    """
+    return tuple(
+        one.joint for one in residual_patterns(problem, values, 0.0)
+        if one.pattern is Pattern.TREND and one.explained > _MOSTLY)
 
 
 def _trends(problem: RegressionProblem) -> np.ndarray:

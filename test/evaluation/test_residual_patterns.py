@@ -9,7 +9,13 @@ import pytest
 
 from support import golden_problems as simulated
 from sysid_ros.estimation.estimator import make_estimator
-from sysid_ros.evaluation.residual_patterns import Pattern, ResidualPattern, residual_patterns
+from sysid_ros.evaluation.data_findings import DataFindings
+from sysid_ros.evaluation.residual_patterns import (
+    Pattern,
+    ResidualPattern,
+    drifting_joints,
+    residual_patterns,
+)
 from sysid_ros.evaluation.verdict import judge
 
 
@@ -86,3 +92,23 @@ def test_a_pattern_is_a_reason_against_with_what_to_do(golden, pattern):
     (reason,) = [text for text in verdict.reasons if text.startswith('elbow: the effort')]
     assert pattern.value in reason
     assert pattern.next_step in verdict.next_steps
+
+
+def test_a_drift_too_small_to_object_to_is_why_rows_tell_little(golden):
+    problem = golden.problem(1e-4)
+    small = np.linspace(-0.02, 0.02, len(problem.torque))[:, None] * problem.torque.std(axis=0)
+    found = make_estimator('entropic').fit(replace(problem, torque=problem.torque + small))
+    spoilt = replace(problem, torque=problem.torque + small)
+    assert residual_patterns(spoilt, found.parameters.values) == ()
+    drifting = drifting_joints(spoilt, found.parameters.values)
+    assert drifting
+    few = replace(found, residuals=replace(
+        found.residuals, effective_rows=np.ones_like(found.residuals.effective_rows)))
+    verdict = judge(few, None, data=DataFindings(drifting=drifting))
+    told = next(
+        (reason, step) for reason, step in zip(verdict.reasons, verdict.next_steps, strict=True)
+        if 'too few for' in reason)
+    assert f'{", ".join(drifting)} drift along the recording' in told[0]
+    assert told[1] == Pattern.TREND.next_step
+    clean = make_estimator('entropic').fit(golden.problem(0.02))
+    assert drifting_joints(golden.problem(0.02), clean.parameters.values) == ()
