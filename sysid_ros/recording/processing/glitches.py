@@ -54,9 +54,9 @@ def dropped_rows(positions: Sequence[Track]) -> list[tuple[int, int]]:
     Returns:
         Half-open index ranges, none where the joints were not sampled together.
     """
-    first, *others = positions
-    if not others or not all(_together(first, track) for track in others):
+    if len(positions) < 2 or not all(_together(positions[0], track) for track in positions):
         return []
+    first, *others = positions
     zero = first.values == 0.0
     for track in others:
         if not zero.any():
@@ -81,11 +81,12 @@ def without_glitches(
     Returns:
         The positions, and the others.
     """
-    dropped, bridged = dropped_rows(positions) if positions else [], []
+    bridged = []
+    dropped = dropped_rows(positions)
     for tracks in (positions, *others):
         runs = [
             sorted({*glitches(track.values, track.quantity), *(
-                dropped if _together(positions[0], track) else ())})
+                dropped if dropped and _together(positions[0], track) else ())})
             for track in tracks]
         odd = [(track, each) for track, each in zip(tracks, runs, strict=True) if each]
         if odd:
