@@ -10,8 +10,10 @@ from sysid_ros.errors import did_you_mean
 
 TIME_UNITS: Mapping[str, float] = {'s': 1.0, 'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
 
-DEGREE = math.pi / 180
-_ANGLES = {'rad': (1.0, 'rad'), 'deg': (DEGREE, 'rad'), 'm': (1.0, 'm'), 'mm': (1e-3, 'm')}
+DEGREE, TURN = math.pi / 180, 2.0 * math.pi
+_ANGLES = {
+    'rad': (1.0, 'rad'), 'deg': (DEGREE, 'rad'), 'rev': (TURN, 'rad'), 'm': (1.0, 'm'),
+    'mm': (1e-3, 'm')}
 _KILOGRAM, _POUND, _OUNCE, _INCH = 9.80665, 4.4482216152605, 0.27801385095378, 0.0254
 #: Units of torque with their factors to N·m.
 TORQUE_UNITS = {
@@ -41,7 +43,8 @@ UNITS: Mapping[str, Mapping[str, tuple[float, str]]] = {
 
 # Words for units, as regular expressions, and the symbols for them.
 _UNIT_WORDS = (
-    ('degrees?|°', 'deg'), ('radians?', 'rad'), ('milli-?met(er|re)s?', 'mm'),
+    ('degrees?|°', 'deg'), ('radians?', 'rad'), ('turns?|revolutions?|revs', 'rev'),
+    ('milli-?met(er|re)s?', 'mm'),
     ('milli-?newtons?', 'mn'), ('newtons?', 'n'), ('met(er|re)s?', 'm'),
     ('seconds?|sec', 's'), (r'\s*per\s*', '/'),
 )

@@ -13,6 +13,7 @@ from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 from sysid_ros.recording.checks.column_order import OtherOrder, other_order
 from sysid_ros.recording.checks.effort import effort_findings
 from sysid_ros.recording.checks.gravity_direction import gravity_direction
+from sysid_ros.recording.checks.turns import counted_turns
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.guess.efforts import EffortGuess, effort_guess
 from sysid_ros.recording.guess.evidence import Finding, Question
@@ -70,6 +71,8 @@ def describe_efforts(guess: SettingsGuess, *, current: bool, named: str) -> None
             'nothing drives are named by recording: {unpowered: […]}')
     if _says_mounting(guess, setup, dataset):
         setup, dataset = _aligned(guess)
+    _check_turns(guess, setup, dataset)
+    guess.require_answers()
     _check_order(guess, setup, dataset)
     guess.require_answers()
     found = effort_guess(
@@ -148,6 +151,17 @@ def _says_mounting(guess: SettingsGuess, setup: FitSetup, dataset: Dataset) -> b
         f'the efforts say so, {np.degrees(found.angle):.0f}° from where the description has it: '
         'look how the robot is mounted, and put in what you measure'))
     return True
+
+
+def _check_turns(guess: SettingsGuess, setup: FitSetup, dataset: Dataset) -> None:
+    """Ask where angles look like turns."""
+    described = guess.section.get('position', {})
+    if {'position-unit', 'position-scale'} & set(guess.told) or 'unit' in described:
+        return
+    found = counted_turns(dataset, setup.model)
+    if found is not None:
+        guess.note(Question(
+            'position-unit', 'Do the positions count turns?', found.sentence, 'rev'))
 
 
 def _check_order(guess: SettingsGuess, setup: FitSetup, dataset: Dataset) -> None:

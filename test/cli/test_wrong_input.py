@@ -97,7 +97,7 @@ SETTINGS = [
     (replaced('[swing, slide]', 'swing'), "recording.joints: is not a list (found 'swing'",
      'Write joints: [swing].'),
     (replaced('[rad, m]', '[degree, m]'), "position.unit: unknown unit (found 'degree'; allowed "
-     'rad, deg, m, mm)', "Did you mean 'deg'."),
+     'rad, deg, rev, m, mm)', "Did you mean 'deg'."),
     (replaced('[N·m, N]', '[newton meter, N]'), "effort.unit: unknown unit (found 'newton meter'",
      "Did you mean 'N·m'."),
     (replaced('column: t', 'column: t, unit: sec'),

@@ -252,6 +252,22 @@ def test_a_torque_of_the_opposite_sign_is_called_so_and_no_unit_is_read_into_it(
     require_read(identification, recorded, arm.joint_names)
 
 
+def test_positions_in_turns_are_asked_for_and_taken(arm, recorded, robot, tmp_path):
+    t, q, v, tau = recorded
+    turns = 2.0 * np.pi
+    file = write_csv(tmp_path / 'a.csv', plain(recorded)[0], [t, q / turns, v / turns, tau])
+    with pytest.raises(OpenQuestionsError, match='--position-unit rev') as raised:
+        guessed(robot, file)
+    assert 'in turns the description explains' in raised.value.questions[0].found
+    _, identification = guessed(robot, file, position_unit='rev')
+    require_read(identification, recorded, arm.joint_names)
+    # A name says it as well.
+    header = ['t', *(f'joint{k}_turns' for k in range(4)), *numbered('tau')]
+    _, identification = guessed(robot, write_csv(
+        tmp_path / 'b.csv', header, [t, q / turns, tau]))
+    require_read(identification, recorded, arm.joint_names)
+
+
 def test_a_unit_of_positions_that_is_none_is_refused(arm, recorded, robot, tmp_path):
     file = write_csv(tmp_path / 'a.csv', *plain(recorded))
     with pytest.raises(ConfigurationError, match="--position-unit: unknown .* mean 'deg'"):

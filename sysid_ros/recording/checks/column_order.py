@@ -66,25 +66,25 @@ def other_order(dataset: Dataset, model: TorqueModel) -> OtherOrder | None:
     rows = np.arange(0, len(dataset), max(len(dataset) // _ROWS, 1))
     moving = np.ptp(dataset.q, axis=0) > _MOVES
     named = np.arange(len(moving))
-    explained = _explained(dataset, model, rows, named)
+    explained = explained_efforts(dataset, model, rows, named)
     before = np.diag(explained)
-    if _gain(before[moving], np.ones(np.count_nonzero(moving))) < _DECISIVE:
+    if improvement(before[moving], np.ones(np.count_nonzero(moving))) < _DECISIVE:
         return None
     best, found = _DECISIVE, None
     table, tried = explained, named
     for quantities, motion, effort in _orders(explained, named):
         moved = moving & ((motion != named) | (effort != named))
-        if _gain(before[moved], np.ones(np.count_nonzero(moved))) <= best:
+        if improvement(before[moved], np.ones(np.count_nonzero(moved))) <= best:
             # Not even if all of these efforts were explained.
             continue
         if motion is not tried:
-            table, tried = _explained(dataset, model, rows, motion), motion
+            table, tried = explained_efforts(dataset, model, rows, motion), motion
         after = table[effort, named]
         believed = (
             np.count_nonzero(after[moved] > _EXPLAINED) > 1
             and bool((after > before - _LESS)[moving].all()))
         # What other joints gain by another motion is no evidence for these columns.
-        gain = min(_gain(before[of], after[of]) for of in (moving, moved))
+        gain = min(improvement(before[of], after[of]) for of in (moving, moved))
         if believed and gain > best:
             source = motion if effort is named else effort
             best, found = gain, OtherOrder(
@@ -94,7 +94,7 @@ def other_order(dataset: Dataset, model: TorqueModel) -> OtherOrder | None:
     return found
 
 
-def _gain(before: np.ndarray, after: np.ndarray) -> float:
+def improvement(before: np.ndarray, after: np.ndarray) -> float:
     """How many times less is left of all efforts, by the parts of them that are explained."""
     return float(np.prod((1.0 - before + _FLOOR) / (1.0 - after + _FLOOR)))
 
@@ -134,7 +134,7 @@ def _assigned(explained: np.ndarray, named: np.ndarray) -> np.ndarray:
     return columns
 
 
-def _explained(
+def explained_efforts(
     dataset: Dataset, model: TorqueModel, rows: np.ndarray, motion: np.ndarray
 ) -> np.ndarray:
     """Part of the effort in every column that the prior's torque of every joint explains.

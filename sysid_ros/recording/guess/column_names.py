@@ -41,7 +41,8 @@ _COMMANDED = frozenset({
     'setpoint', 'goal', 'd', 'nominal', 'action', 'actions', 'control'})
 _UNITS = {
     'deg': 'deg', 'degree': 'deg', 'degrees': 'deg', 'rad': 'rad', 'radian': 'rad',
-    'radians': 'rad', 'mm': 'mm', 'm': 'm', 's': 's', 'sec': 's', 'secs': 's', 'seconds': 's',
+    'radians': 'rad', 'rev': 'rev', 'revs': 'rev', 'turn': 'rev', 'turns': 'rev',
+    'revolutions': 'rev', 'mm': 'mm', 'm': 'm', 's': 's', 'sec': 's', 'secs': 's', 'seconds': 's',
     'ms': 'ms', 'msec': 'ms', 'millis': 'ms', 'milliseconds': 'ms', 'us': 'us', 'usec': 'us',
     'micros': 'us', 'microseconds': 'us', 'ns': 'ns', 'nsec': 'ns', 'nsecs': 'ns',
     'nanosec': 'ns', 'nanosecs': 'ns', 'nanos': 'ns', 'nanoseconds': 'ns',
@@ -49,7 +50,7 @@ _UNITS = {
     'ncm': 'N·cm', 'a': 'A', 'ma': 'mA', 'rpm': 'rpm'}
 # Units that stand for a quantity where no word does.
 _UNITS_OF = {
-    'position': frozenset({'deg', 'rad', 'mm'}), 'velocity': frozenset({'rpm'}),
+    'position': frozenset({'deg', 'rad', 'rev', 'mm'}), 'velocity': frozenset({'rpm'}),
     'effort': frozenset({'N·m', 'N·mm', 'mN·m', 'N·cm'}), 'current': frozenset({'mA'}),
     'time': frozenset({'s', 'ms', 'us', 'ns'})}
 _GENERIC = frozenset({'joint', 'joints', 'j', 'jnt', 'axis', 'motor', 'state', 'states', 'data'})

@@ -30,7 +30,7 @@ OPTIONS: Mapping[str, tuple[str, str]] = {
     'command-scale': ('NUMBER,…', 'rad, rad/s, A, or part of a full duty cycle, of one count of '
                       'the commands, one or one for each joint'),
     'sought': ('NAME,…', 'those of them that the fit is to find'),
-    'position-unit': ('UNIT', "rad, deg, or % of each joint's range"),
+    'position-unit': ('UNIT', "rad, deg, rev, or % of each joint's range"),
     'position-scale': ('RAD,…', 'radians or metres of one count of the positions, one or one for '
                        'each joint'),
     'position-offset': ('RAD,…', 'what is added to positions, one or one for each joint'),

@@ -10,11 +10,11 @@ import numpy as np
 from sysid_ros.errors import listed
 from sysid_ros.recording.guess.evidence import Finding, Question
 from sysid_ros.recording.samples import within_half_a_turn
-from sysid_ros.recording.units import DEGREE, TIME_UNITS
+from sysid_ros.recording.units import DEGREE, TIME_UNITS, TURN
 from sysid_ros.robot.model import RobotModel
 
 #: Units of angles and of slides, the likelier first, with their factors to SI.
-ANGLES: Mapping[str, float] = {'rad': 1.0, 'deg': DEGREE}
+ANGLES: Mapping[str, float] = {'rad': 1.0, 'deg': DEGREE, 'rev': TURN}
 SLIDES: Mapping[str, float] = {'m': 1.0, 'mm': 1e-3}
 # Positions are within their limits up to this factor and so many radians or metres.
 _WITHIN, _MARGIN = 1.1, 0.1
