@@ -21,6 +21,8 @@ _ROWS = 500
 # of none clearly less than before.
 _FLOOR, _DECISIVE = 0.05, 5.0
 _EXPLAINED, _LESS = 0.8, 0.05
+# Of damaged files with numbers beyond this, whose squares are none, nothing is explained.
+_LARGEST = 1e100
 # A joint that moves less than this, in [rad] or [m], says nothing.
 _MOVES = 0.05
 
@@ -176,6 +178,8 @@ def _explained_parts(prior: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.nd
     Returns:
         Shape ``(n, k)``.
     """
+    if not all((np.abs(values) < _LARGEST).all() for values in (prior, v, tau)):
+        return np.zeros((prior.shape[1], tau.shape[1]))
     speed = v.T
     friction = np.stack([np.ones_like(speed), speed, np.sign(speed)], axis=-1)
     gain, part, _ = _least_squares(np.concatenate([friction, prior.T[..., None]], axis=-1), tau)

@@ -92,3 +92,14 @@ def test_joints_of_which_friction_is_nearly_all_are_at_their_own_columns(
         dry = 10.0 * tau[:, joint].std() * np.sign(data.v[:, joint])
         tau[:, joint] = dry + part * tau[:, joint]
     assert other_order(replace(data, tau=tau), arm.model) is None
+
+
+@pytest.mark.parametrize('quantity', ['tau', 'v', 'a'])
+@pytest.mark.parametrize('size', [1e160, 1e300])
+def test_numbers_too_large_to_be_squared_speak_for_no_order(simulated_arm, quantity, size):
+    arm = simulated_arm(0)
+    data = arm.dataset()
+    values = getattr(data, quantity).copy()
+    values[::7, 0] *= size
+    with np.errstate(all='ignore'):
+        assert other_order(replace(data, **{quantity: values}), arm.model) is None
