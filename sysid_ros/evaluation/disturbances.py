@@ -15,6 +15,7 @@ import numpy as np
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
 from sysid_ros.estimation.regression.noise import residual_statistics
+from sysid_ros.numerics.arrays import runs
 from sysid_ros.recording.dataset import Dataset
 from sysid_ros.recording.processing.signals import ParallelFilter
 
@@ -125,7 +126,7 @@ def _beside(
     squares = _in_noise(problem, values, undisturbed) ** 2
     squares = squares.sum(axis=1) / max(float(squares.sum()), 1e-300)
     stretches = [
-        (start, stop) for start, stop in _runs(~undisturbed)
+        (start, stop) for start, stop in runs(~undisturbed)
         if squares[start:stop].sum() > _HOLDS]
     inside = np.zeros(len(times), dtype=bool)
     for start, stop in stretches:
@@ -174,9 +175,3 @@ def _missed(problem: RegressionProblem, values: np.ndarray) -> bool:
     """Whether the model misses the torque of a joint by enough to matter."""
     relative = residual_statistics(problem, values).relative_per_joint
     return bool((np.nan_to_num(relative) > _MISSED).any())
-
-
-def _runs(rows: np.ndarray) -> list[tuple[int, int]]:
-    """Half-open ranges of rows that are one after another."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], rows, [False]])))
-    return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]

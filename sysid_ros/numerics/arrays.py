@@ -1,4 +1,4 @@
-"""Arrays as compiled functions take them."""
+"""Arrays as compiled functions take them, and what masks say."""
 
 from __future__ import annotations
 
@@ -18,3 +18,13 @@ def read_only(array: np.ndarray, kind: type = float) -> np.ndarray:
     view: np.ndarray = np.ascontiguousarray(array, dtype=kind).view()
     view.setflags(write=False)
     return view
+
+
+def runs(mask: np.ndarray) -> list[tuple[int, int]]:
+    """Half-open ranges of indices at which a mask holds one after another.
+
+    Args:
+        mask: Shape ``(T,)``.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(bool)))
+    return [(start, stop) for start, stop in edges.reshape(-1, 2).tolist()]

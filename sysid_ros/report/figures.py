@@ -7,6 +7,7 @@ import numpy as np
 from sysid_ros.estimation.estimate import Estimate
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.evaluation.commanded_torque import torque_name
+from sysid_ros.numerics.arrays import runs
 from sysid_ros.report.headline import percent
 from sysid_ros.report.joint_strips import (
     CANDIDATE,
@@ -60,7 +61,7 @@ def torque_strips(
                 ((prior, PRIOR, 0.8, 'prior'), (measured, MEASURED, 1.2, made),
                  (candidate, CANDIDATE, 0.9, 'identified')),
                 ((measured - candidate, ERROR, 0.7, left_over),)))
-        shaded = _runs(shown, _anywhere(~problem.usable[:, joint], stretches))
+        shaded = _times_of_runs(shown, _anywhere(~problem.usable[:, joint], stretches))
         sigma = np.nan if by_motion else float(estimate.residuals.rms_per_joint[joint])
         strips += [
             Strip(name, unit, torques, shaded),
@@ -107,11 +108,10 @@ def _anywhere(mask: np.ndarray, stretches: np.ndarray | None) -> np.ndarray:
     return np.repeat(np.logical_or.reduceat(mask, stretches), 2)
 
 
-def _runs(time: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def _times_of_runs(time: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Begin and length of each run of rows of a mask, to half a row beyond its ends, ``(k, 2)``."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
     middles = np.concatenate([time[:1], 0.5 * (time[1:] + time[:-1]), time[-1:]])
-    begin, end = middles[edges].reshape(-1, 2).T
+    begin, end = middles[np.array(runs(mask), dtype=int).reshape(-1, 2)].T
     return np.stack([begin, end - begin], axis=1)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sysid_ros.numerics.arrays import read_only
+from sysid_ros.numerics.arrays import read_only, runs
 
 
 def test_a_view_is_locked_and_its_array_is_not():
@@ -21,3 +21,10 @@ def test_another_kind_of_array_is_copied(array):
     assert view.flags.c_contiguous and view.dtype == float and not view.flags.writeable
     np.testing.assert_array_equal(view, array)
     assert read_only(array > 2, bool).dtype == bool
+
+
+@pytest.mark.parametrize('mask, expected', [
+    ([], []), ([False, False], []), ([True], [(0, 1)]), ([True, True, False, True], [(0, 2), (3, 4)]),
+    ([False, True, True, False], [(1, 3)])])
+def test_runs_are_where_a_mask_holds_one_after_another(mask, expected):
+    assert runs(np.array(mask, dtype=bool)) == expected

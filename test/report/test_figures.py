@@ -45,23 +45,23 @@ def test_one_row_that_did_not_count_is_shaded():
     shaded = figures._anywhere(mask, stretches)
     assert shaded.sum() == 2
     time = np.repeat(stretches, 2).astype(float)
-    ((begin, length),) = figures._runs(time, shaded)
+    ((begin, length),) = figures._times_of_runs(time, shaded)
     assert begin < 31_234 < begin + length + 13 and 0 < length < 26
 
 
 def test_runs_reach_half_a_row_beyond_their_ends():
     time, mask = np.arange(6.0), np.array([1, 0, 1, 1, 0, 1], dtype=bool)
     np.testing.assert_allclose(
-        figures._runs(time, mask), [[0.0, 0.5], [1.5, 2.0], [4.5, 0.5]])
-    assert figures._runs(time, np.zeros(6, dtype=bool)).shape == (0, 2)
-    assert figures._runs(time, np.ones(6, dtype=bool)).tolist() == [[0.0, 5.0]]
+        figures._times_of_runs(time, mask), [[0.0, 0.5], [1.5, 2.0], [4.5, 0.5]])
+    assert figures._times_of_runs(time, np.zeros(6, dtype=bool)).shape == (0, 2)
+    assert figures._times_of_runs(time, np.ones(6, dtype=bool)).tolist() == [[0.0, 5.0]]
 
 
 def test_shading_changes_no_scale():
     limits = []
     for mask in (np.zeros(6, dtype=bool), np.array([1, 0, 1, 1, 0, 1], dtype=bool)):
         curve = PlottedLine(np.arange(6.0), 20.0 + np.arange(6.0), ERROR, 1.0, 'curve')
-        strip = Strip('joint', 'N', (curve,), figures._runs(curve.x, mask))
+        strip = Strip('joint', 'N', (curve,), figures._times_of_runs(curve.x, mask))
         (axis,) = joint_axes.drawn(JointStrips('title', 'time [s]', (strip,))).axes
         limits.append((axis.get_xlim(), axis.get_ylim()))
     assert limits[0] == limits[1]

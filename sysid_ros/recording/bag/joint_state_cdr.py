@@ -20,6 +20,8 @@ from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
+from sysid_ros.numerics.arrays import runs
+
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 # The same in every ROS 2 distribution.
 _DEFINITION = f"""\
@@ -114,10 +116,9 @@ class _Layout:
     @functools.cached_property
     def _pieces(self) -> tuple[tuple[int, int, bytes], ...]:
         """Begin and end of the runs of bytes that are those of the example, and what they are."""
-        edges = np.flatnonzero(np.diff(self.fixed != 0, prepend=False, append=False))
         return tuple(
             (start, stop, self.example[start:stop].tobytes())
-            for start, stop in edges.reshape(-1, 2).tolist())
+            for start, stop in runs(self.fixed != 0))
 
     @functools.cached_property
     def _numbers(self) -> tuple[struct.Struct, tuple[tuple[str, int, struct.Struct], ...]]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from sysid_ros.numerics.arrays import runs
 from sysid_ros.recording.processing.track import Track
 
 # A glitch jumps away and back within so many samples, by so many root mean squares of all steps.
@@ -62,9 +63,8 @@ def dropped_rows(positions: Sequence[Track]) -> list[tuple[int, int]]:
         if not zero.any():
             return []
         zero &= track.values == 0.0
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], zero, [False]])))
     return [
-        (start, stop) for start, stop in edges.reshape(-1, 2).tolist()
+        (start, stop) for start, stop in runs(zero)
         if start > 0 and stop < len(zero) and stop - start <= _LONGEST]
 
 

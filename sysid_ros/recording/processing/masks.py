@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_ros.errors import ConfigurationError
+from sysid_ros.numerics.arrays import runs
 from sysid_ros.recording.checks.faults import frozen_torque_runs, run_edges, stuck_runs
 from sysid_ros.recording.processing.grid import Interval
 from sysid_ros.recording.processing.settings import Processing
@@ -77,8 +78,7 @@ def saturated_runs(values: np.ndarray, limit: float = np.inf) -> list[tuple[int,
         clipped |= size >= (1 - _AT_LIMIT) * limit
     for start, stop in _plateaus(values):
         clipped[start:stop] = True
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], clipped, [False]])))
-    return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]
+    return runs(clipped)
 
 
 def _plateaus(values: np.ndarray) -> list[tuple[int, int]]:
