@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -151,6 +151,8 @@ class Estimate:
             was looked at.
         between: Deviations by how much recordings disagree; None where it is one, or there are
             no intervals.
+        outliers: Half-open ranges of the fitted rows that did not count, by joint; empty where
+            the estimator looks for none.
     """
 
     estimator: str
@@ -170,6 +172,7 @@ class Estimate:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     identifiability: Identifiability | None = None
     between: BetweenRecordings | None = None
+    outliers: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.status.ok:
@@ -265,6 +268,7 @@ class Estimate:
             'provenance': dict(self.provenance),
             'identifiability': self.identifiability and self.identifiability.to_json(),
             'between_recordings': self.between and self.between.to_json(),
+            'outliers': {joint: list(rows) for joint, rows in self.outliers.items()},
         }, indent=1, allow_nan=False)
 
     @classmethod
@@ -303,6 +307,9 @@ class Estimate:
                 provenance=data['provenance'],
                 identifiability=advice and Identifiability.from_json(advice),
                 between=between and BetweenRecordings.from_json(between),
+                outliers={
+                    joint: [(int(start), int(stop)) for start, stop in rows]
+                    for joint, rows in data.get('outliers', {}).items()},
             )
             _require_whole(estimate)
         except (

@@ -52,6 +52,8 @@ def test_everything_comes_back_from_json(estimate):
     for name, value in vars(estimate.residuals).items():
         np.testing.assert_array_equal(getattr(again.residuals, name), value)
     assert dict(again.margins) == dict(estimate.margins)
+    outliers = {'elbow': [(3, 5), (8, 9)]}
+    assert Estimate.from_json(replace(estimate, outliers=outliers).to_json()).outliers == outliers
     assert dict(again.settings) == dict(estimate.settings)
     assert dict(again.provenance) == dict(estimate.provenance)
 

@@ -39,6 +39,7 @@ from sysid_ros.report.sections.simulation import SimulationSection
 from sysid_ros.report.sections.torques import TorqueRows, TorquesSection
 from sysid_ros.report.sections.validity import ValiditySection
 from sysid_ros.report.sections.verdict import VerdictSection
+from sysid_ros.report.sections.weights import WeightsSection
 from sysid_ros.robot.parameters import ParameterSet
 
 _RunSection = Union[  # noqa: UP007
@@ -52,6 +53,7 @@ _RunSection = Union[  # noqa: UP007
     BaseParametersSection,
     CorrelationsSection,
     PriorStrengthSection,
+    WeightsSection,
     IterationsSection,
     RobotViewSection,
     SimulationSection,

@@ -19,7 +19,7 @@ from sysid_ros.estimation.regression.consistent.feasible_set import feasible_set
 from sysid_ros.estimation.regression.consistent.lmi import SemidefiniteLeastSquares
 from sysid_ros.estimation.regression.consistent.plausibility import Plausibility
 from sysid_ros.estimation.regression.least_squares import WeightedLeastSquares
-from sysid_ros.estimation.regression.robust.outliers import OutlierRounds, Solution, left_out
+from sysid_ros.estimation.regression.robust.outliers import OutlierRounds, Solution
 from sysid_ros.estimation.regression.weighting import weighted_directions
 
 
@@ -61,10 +61,10 @@ class ReweightedLeastSquares:
         rounds = self._rounds()
         inliers, found, iterations = rounds.run(problem, self._solve)
         require_conditioned(inliers)
-        return rounds.widened(assess(
+        estimate = assess(
             inliers, found.theta, found.sigma, estimator=self.name, settings=asdict(self),
-            status=found.status, iterations=iterations, notes=left_out(problem, inliers.usable),
-        ))
+            status=found.status, iterations=iterations)
+        return rounds.told(estimate, problem, inliers.usable)
 
     def _rounds(self) -> OutlierRounds:
         return OutlierRounds(self.name, self.cutoff, self.max_iterations)
@@ -123,10 +123,10 @@ class ReweightedSemidefinite:
         if not status.found_values:
             estimate = replace(
                 estimate, parameters=problem.parameters.with_values(problem.reference))
-        return rounds.widened(replace(
+        estimate = replace(
             estimate.with_status(status), estimator=self.name, settings=self._settings(),
-            iterations=iterations, notes=(*estimate.notes, *left_out(problem, inliers.usable)),
-        ))
+            iterations=iterations)
+        return rounds.told(estimate, problem, inliers.usable)
 
     def _solve(self, problem: RegressionProblem) -> Solution:
         inner = self._inner()

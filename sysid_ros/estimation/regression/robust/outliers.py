@@ -24,6 +24,7 @@ from sysid_ros.errors import ConfigurationError
 from sysid_ros.estimation.estimate import Estimate, Status
 from sysid_ros.estimation.problem import RegressionProblem
 from sysid_ros.estimation.regression.noise import noise_level, residual_deviation
+from sysid_ros.numerics.arrays import runs
 
 # What is left of a joint must be the larger part, or it is not clear which part is sound.
 _MOST = 0.5
@@ -99,12 +100,23 @@ class OutlierRounds:
             inliers = inliers.with_usable(sound)
         return inliers, found._replace(status=Status.ITERATION_LIMIT), self.max_iterations
 
-    def widened(self, estimate: Estimate) -> Estimate:
-        """The estimate of the rows kept, with what the tails cut off would have added."""
-        inflation = covariance_inflation(self.cutoff)
+    def told(
+        self, estimate: Estimate, problem: RegressionProblem, usable: np.ndarray
+    ) -> Estimate:
+        """The estimate of the rows kept, with what the tails cut off would have added to it.
+
+        Args:
+            estimate: The estimate of the rows kept.
+            problem: All rows.
+            usable: Those that were kept, shape ``(T, n)``.
+        """
+        inflation, lost = covariance_inflation(self.cutoff), problem.usable & ~usable
+        names = problem.model.robot.joint_names
         return replace(
             estimate, base_covariance=inflation * estimate.base_covariance,
             standard_deviation=np.sqrt(inflation) * estimate.standard_deviation,
+            notes=(*estimate.notes, *_left_out(problem, lost.sum(axis=0))),
+            outliers={name: runs(lost[:, joint]) for joint, name in enumerate(names)},
         )
 
     def _spread(self, problem: RegressionProblem, theta: np.ndarray) -> np.ndarray:
@@ -143,14 +155,8 @@ def covariance_inflation(cutoff: float) -> float:
     return float((inside / (inside - 2.0 * cutoff * density)) ** 2)
 
 
-def left_out(problem: RegressionProblem, usable: np.ndarray) -> tuple[str, ...]:
-    """How many rows of which joint do not count, in words.
-
-    Args:
-        problem: All rows.
-        usable: Those that count, shape ``(T, n)``.
-    """
-    lost = (problem.usable & ~usable).sum(axis=0)
+def _left_out(problem: RegressionProblem, lost: np.ndarray) -> tuple[str, ...]:
+    """How many rows of which joint do not count, in words; ``lost`` has the shape ``(n,)``."""
     rows = [
         f'{name} {count} of {total} ({count / total:.1%})'
         for name, count, total in zip(

@@ -67,6 +67,11 @@ def test_a_contact_that_lasts_is_left_out_as_a_whole():
     assert 30 <= lost[1] <= 36
     assert 30 <= lost[2] <= 36
     assert lost[0] <= 6
+    for joint, count in zip(problem.model.robot.joint_names, lost, strict=True):
+        assert sum(stop - start for start, stop in estimate.outliers[joint]) == count
+    assert any(
+        start <= 300 and stop >= 330
+        for start, stop in estimate.outliers[problem.model.robot.joint_names[1]])
 
 
 def test_the_note_says_how_many_rows_of_which_joint_do_not_count():
