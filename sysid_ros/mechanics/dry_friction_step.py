@@ -12,6 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from sysid_ros.numerics.jit import ENTRY, INSIDE
+
+# Whether an axis sticks hangs on last bits.
+_IN_ORDER = {'fastmath': False}
 # The sweeps over the friction axes end at this part of the largest change of velocity.
 _TOLERANCE = 1e-10
 _MAX_SWEEPS = 1000
@@ -69,17 +73,20 @@ class DryFrictionStep:
         # Negative friction, which only an inconsistent estimate has, cannot make a joint stick.
         pushed = self.h * np.minimum(level, 0.0) * sign
         free = self.free - np.einsum('snk,sk->sn', self.response, pushed)
-        impulse, stopped = _solve_dry_friction(
-            np.ascontiguousarray(self.axes @ self.response), free @ self.axes.T,
-            self.h * np.maximum(level, 0.0), gears.load, gears.response, self.h * gears.friction)
+        speed = free @ self.axes.T
+        impulse, stopped = np.zeros_like(speed), np.empty(len(speed), dtype=bool)
+        _solve_dry_friction(
+            np.ascontiguousarray(self.axes @ self.response), speed,
+            self.h * np.maximum(level, 0.0), gears.load, gears.response, self.h * gears.friction,
+            impulse, stopped)
         return free - np.einsum('snk,sk->sn', self.response, impulse), stopped
 
 
-@njit(cache=True)
+@njit(**ENTRY | _IN_ORDER)
 def _solve_dry_friction(
     response: np.ndarray, free: np.ndarray, most: np.ndarray, load: np.ndarray,
-    load_response: np.ndarray, by_load: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
+    load_response: np.ndarray, by_load: np.ndarray, impulse: np.ndarray, unsettled: np.ndarray,
+) -> None:
     """Impulses of dry friction, by projected Gauss-Seidel sweeps over the axes.
 
     Args:
@@ -89,14 +96,12 @@ def _solve_dry_friction(
         load: Loads without dry friction, shape ``(S, k)``.
         load_response: What they lose per impulse, shape ``(S, k, k)``.
         by_load: Further impulse per size of the load, shape ``(k,)``.
-
-    Returns:
-        Impulses ``(S, k)``, and where the sweeps did not settle, ``(S,)``.
+        impulse: Impulses to begin with, and then those that were found, shape ``(S, k)``.
+        unsettled: What is written: where the sweeps did not settle, shape ``(S,)``.
     """
     samples, axes = free.shape
-    impulse = np.zeros((samples, axes))
-    unsettled = np.ones(samples, dtype=np.bool_)
     for s in range(samples):
+        unsettled[s] = True
         for _ in range(_MAX_SWEEPS):
             largest, moved = 0.0, 0.0
             for k in range(axes):
@@ -120,7 +125,7 @@ def _solve_dry_friction(
     return impulse, unsettled
 
 
-@njit(cache=True)
+@njit(**INSIDE | _IN_ORDER)
 def _limited(sticking: float, most: float, by_load: float, rest: float, lost: float) -> float:
     """The impulse that stops an axis, or the largest one in its direction.
 

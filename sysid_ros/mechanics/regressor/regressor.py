@@ -11,7 +11,11 @@ import numpy as np
 
 from sysid_ros.errors import ParameterError
 from sysid_ros.mechanics.closures.closed_chain import closed_chain
-from sysid_ros.mechanics.regressor.regressor_kernels import fill_regressor
+from sysid_ros.mechanics.regressor.regressor_kernels import (
+    LANES,
+    block_workspace,
+    fill_regressor,
+)
 from sysid_ros.numerics.arrays import read_only
 from sysid_ros.robot.model import RobotModel
 
@@ -49,9 +53,8 @@ def inertial_regressor(
     samples, bodies = q.shape
     regressor = np.empty((samples, bodies, 10 * bodies + extra_columns))
     fill_regressor(
-        tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute,
-        robot.gravity, q, v, a, regressor,
-    )
+        tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute, q, v, a,
+        block_workspace(bodies, robot.gravity), np.empty(10 * LANES), regressor)
     if tree.massless.any():
         regressor = regressor[:, :, np.append(tree.columns, np.ones(extra_columns, dtype=bool))]
     if tree.is_coupled:

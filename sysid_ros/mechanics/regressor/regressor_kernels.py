@@ -8,14 +8,15 @@ Vectors are passed as three scalars because a view per vector would cost more th
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from sysid_ros.numerics.jit import REORDERING
+from sysid_ros.numerics.jit import ENTRY, INSIDE
 
 #: Samples per block: large enough for vector instructions, small enough for the cache.
 LANES = 64
-# Sums may be reordered, but a value that is not a number must stay one.
 # A right angle as the sum of four numbers, the first three so short (24 bits) that multiples up to
 # 2^29 are exact, whether the processor fuses products and sums or not.
 _RIGHT = tuple(map(float.fromhex, (
@@ -26,7 +27,40 @@ _COSINE = tuple(1.0 / (k * (k - 1)) for k in range(16, 0, -2))
 _SINE = tuple(1.0 / (k * (k + 1)) for k in range(16, 0, -2))
 
 
-@njit(cache=True, fastmath={'contract'})
+class BlockWorkspace(NamedTuple):
+    """Workspace for the motion of a block of samples of b bodies, all in the world's axes.
+
+    Attributes:
+        pose: The three axes one by one and the origin, of the world and of every body, shape
+            ``(b + 1, 12 * LANES)``.
+        motion: Angular velocity, angular acceleration and acceleration of the origin of the world
+            and of every body, shape ``(b + 1, 9 * LANES)``.
+        screw: The joints' axes, shape ``(b, 3 * LANES)``.
+        drive: What a joint does: cosine, sine, travel, velocity, acceleration, ``(5 * LANES,)``.
+    """
+
+    pose: np.ndarray
+    motion: np.ndarray
+    screw: np.ndarray
+    drive: np.ndarray
+
+
+def block_workspace(bodies: int, gravity: np.ndarray) -> BlockWorkspace:
+    """The workspace of a tree, whose world does not turn; its acceleration stands for gravity.
+
+    Args:
+        bodies: How many bodies it has.
+        gravity: In the world's axes in [m/s²], shape ``(3,)``.
+    """
+    pose, motion = np.zeros((bodies + 1, 12, LANES)), np.zeros((bodies + 1, 9, LANES))
+    pose[0, [0, 4, 8]] = 1.0
+    motion[0, 6:] = -np.asarray(gravity)[:, None]
+    return BlockWorkspace(
+        pose.reshape(bodies + 1, -1), motion.reshape(bodies + 1, -1),
+        np.zeros((bodies, 3 * LANES)), np.zeros(5 * LANES))
+
+
+@njit(**INSIDE | {'fastmath': {'contract'}})
 def cosine_and_sine(angle: float) -> tuple[float, float]:
     """Cosine and sine of an angle in [rad], to the last digit or two of the angle's own.
 
@@ -52,7 +86,7 @@ def cosine_and_sine(angle: float) -> tuple[float, float]:
     )
 
 
-@njit(cache=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def cross(
     a0: float, a1: float, a2: float, b0: float, b1: float, b2: float
 ) -> tuple[float, float, float]:
@@ -60,13 +94,13 @@ def cross(
     return a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
 
 
-@njit(cache=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def get(x: np.ndarray, first: int, lane: int) -> tuple[float, float, float]:
     """Three components of a lane, from the first on."""
     return x[first * LANES + lane], x[(first + 1) * LANES + lane], x[(first + 2) * LANES + lane]
 
 
-@njit(cache=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def put(x: np.ndarray, first: int, lane: int, x0: float, x1: float, x2: float) -> None:
     """Write three components of a lane, from the first on."""
     x[first * LANES + lane] = x0
@@ -74,7 +108,7 @@ def put(x: np.ndarray, first: int, lane: int, x0: float, x1: float, x2: float) -
     x[(first + 2) * LANES + lane] = x2
 
 
-@njit(cache=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def turn(
     frame: np.ndarray, lane: int, x0: float, x1: float, x2: float
 ) -> tuple[float, float, float]:
@@ -87,7 +121,7 @@ def turn(
     )
 
 
-@njit(cache=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def turn_back(
     frame: np.ndarray, lane: int, x0: float, x1: float, x2: float
 ) -> tuple[float, float, float]:
@@ -100,11 +134,11 @@ def turn_back(
     )
 
 
-@njit(cache=True, nogil=True, fastmath=REORDERING)
+@njit(nogil=True, **ENTRY)
 def fill_regressor(
     parent: np.ndarray, rotation: np.ndarray, translation: np.ndarray, axis: np.ndarray,
-    revolute: np.ndarray, gravity: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray,
-    regressor: np.ndarray,
+    revolute: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray, work: BlockWorkspace,
+    columns: np.ndarray, regressor: np.ndarray,
 ) -> None:
     """Write the regressor of a tree, zeros where a joint does not carry a body.
 
@@ -114,23 +148,22 @@ def fill_regressor(
         translation: Shape ``(b, 3)``.
         axis: Shape ``(b, 3)``.
         revolute: Shape ``(b,)``.
-        gravity: Shape ``(3,)``.
         q: Motion of every body's joint, shape ``(T, b)``, as the next two.
         v: Velocities.
         a: Accelerations.
+        work: That of :func:`block_workspace`.
+        columns: Workspace, shape ``(10 * LANES,)``.
         regressor: What is written, shape ``(T, b, at least 10 b)``; further columns become zeros.
     """
     samples, bodies = q.shape
-    pose, motion, screw = block_workspace(bodies, gravity)
-    columns = np.empty(10 * LANES)
+    pose, motion, screw, _ = work
     for start in range(0, samples, LANES):
         count = min(LANES, samples - start)
         # In order, which the memory likes better than what follows.
         regressor[start:start + count] = 0.0
         forward_kinematics(
             parent, rotation, translation, axis, revolute, q[start:start + count],
-            v[start:start + count], a[start:start + count], pose, motion, screw,
-        )
+            v[start:start + count], a[start:start + count], work)
         for i in range(bodies):
             j = i
             while j >= 0:
@@ -143,34 +176,16 @@ def fill_regressor(
                 j = parent[j]
 
 
-@njit(cache=True, fastmath=REORDERING)
-def block_workspace(bodies: int, gravity: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Workspace for the motion of a block: pose and motion of the world and all bodies, screws.
-
-    A pose is the three axes one by one and the origin, a motion angular velocity, angular
-    acceleration and acceleration of the origin, a screw the joint's axis, all in the world's axes.
-    The world comes first and does not turn; its acceleration against gravity stands for gravity.
-    """
-    pose = np.zeros((bodies + 1, 12 * LANES))
-    motion = np.zeros((bodies + 1, 9 * LANES))
-    for lane in range(LANES):
-        for k in range(3):
-            pose[0, 4 * k * LANES + lane] = 1.0
-            motion[0, (6 + k) * LANES + lane] = -gravity[k]
-    return pose, motion, np.zeros((bodies, 3 * LANES))
-
-
-@njit(cache=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def forward_kinematics(
     parent: np.ndarray, rotation: np.ndarray, translation: np.ndarray, axis: np.ndarray,
-    revolute: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray, pose: np.ndarray,
-    motion: np.ndarray, screw: np.ndarray,
+    revolute: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray, work: BlockWorkspace,
 ) -> None:
     """Pose and screw of every body, and its motion in its own axes; at most ``LANES`` samples.
 
     What is in lanes without a sample means nothing.
     """
-    drive = np.zeros(5 * LANES)
+    pose, motion, screw, drive = work
     for i in range(len(parent)):
         turns, slides = (1.0, 0.0) if revolute[i] else (0.0, 1.0)
         for lane in range(len(q)):
@@ -191,7 +206,7 @@ def forward_kinematics(
         _to_body_axes(pose[i + 1], motion[i + 1])
 
 
-@njit(cache=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def _body_forward_kinematics(
     placement: np.ndarray, shift: np.ndarray, axis: np.ndarray, drive: np.ndarray,
     before: np.ndarray, pose: np.ndarray,
@@ -226,7 +241,7 @@ def _body_forward_kinematics(
         put(pose, 9, lane, o0 + y0, o1 + y1, o2 + y2)
 
 
-@njit(cache=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def _to_world(axis: np.ndarray, pose: np.ndarray, screw: np.ndarray) -> None:
     """The joint's axis in the world's axes."""
     x0, x1, x2 = axis[0], axis[1], axis[2]
@@ -235,7 +250,7 @@ def _to_world(axis: np.ndarray, pose: np.ndarray, screw: np.ndarray) -> None:
         put(screw, 0, lane, z0, z1, z2)
 
 
-@njit(cache=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def _body_velocity_and_acceleration(
     revolute: bool, drive: np.ndarray, screw: np.ndarray, pose_before: np.ndarray,
     before: np.ndarray, pose: np.ndarray, motion: np.ndarray,
@@ -266,7 +281,7 @@ def _body_velocity_and_acceleration(
             a2 + t2 + c2 + z2 * slide_up + e2 * slide)
 
 
-@njit(cache=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def _to_body_axes(pose: np.ndarray, motion: np.ndarray) -> None:
     """Turn angular velocity and both accelerations from world axes into the body's."""
     for first in (0, 3, 6):
@@ -276,7 +291,7 @@ def _to_body_axes(pose: np.ndarray, motion: np.ndarray) -> None:
             put(motion, first, lane, x0, x1, x2)
 
 
-@njit(cache=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def _body_columns(
     pose: np.ndarray, motion: np.ndarray, joint_pose: np.ndarray, screw: np.ndarray,
     revolute: bool, columns: np.ndarray,

@@ -17,6 +17,7 @@ from sysid_ros.mechanics.regressor import regressor_kernels
 from sysid_ros.mechanics.regressor.regressor import tree_motion
 from sysid_ros.mechanics.regressor.regressor_kernels import (
     LANES,
+    BlockWorkspace,
     block_workspace,
     cross,
     forward_kinematics,
@@ -24,7 +25,7 @@ from sysid_ros.mechanics.regressor.regressor_kernels import (
     put,
     turn,
 )
-from sysid_ros.numerics.jit import REORDERING, digest
+from sysid_ros.numerics.jit import ENTRY, INSIDE, digest
 from sysid_ros.robot.model import RobotModel
 
 #: Files that are compiled into :func:`fill_torque`.
@@ -63,42 +64,42 @@ def recursive_newton_euler(
     every[tree.columns] = inertials
     torque = np.empty(q.shape)
     fill_torque(
-        tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute, robot.gravity,
-        every.reshape(-1, 10), q, v, a, torque)
+        tree.parent, tree.rotation, tree.translation, tree.axis, tree.revolute,
+        every.reshape(-1, 10), q, v, a, block_workspace(q.shape[1], robot.gravity),
+        np.empty((q.shape[1], 6 * LANES)), torque)
     return torque @ tree.coupling if tree.is_coupled else torque
 
 
-@njit(nogil=True, fastmath=REORDERING)
+@njit(**INSIDE)
 def _fill_torque(
     parent: np.ndarray, rotation: np.ndarray, translation: np.ndarray, axis: np.ndarray,
-    revolute: np.ndarray, gravity: np.ndarray, inertials: np.ndarray, q: np.ndarray,
-    v: np.ndarray, a: np.ndarray, torque: np.ndarray,
+    revolute: np.ndarray, inertials: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+    work: BlockWorkspace, wrench: np.ndarray, torque: np.ndarray,
 ) -> None:
     """Write the torques of a tree.
 
     Args:
-        parent: Shape ``(b,)``; all up to gravity as for
+        parent: Shape ``(b,)``; all up to ``revolute`` as for
             :func:`~sysid_ros.mechanics.regressor.regressor_kernels.fill_regressor`.
         rotation: Shape ``(b, 3, 3)``.
         translation: Shape ``(b, 3)``.
         axis: Shape ``(b, 3)``.
         revolute: Shape ``(b,)``.
-        gravity: Shape ``(3,)``.
         inertials: Of every body, shape ``(b, 10)``.
         q: Motion of every body's joint, shape ``(T, b)``, as the next two.
         v: Velocities.
         a: Accelerations.
+        work: That of :func:`~sysid_ros.mechanics.regressor.regressor_kernels.block_workspace`.
+        wrench: Workspace, shape ``(b, 6 * LANES)``.
         torque: What is written, shape ``(T, b)``.
     """
     samples, bodies = q.shape
-    pose, motion, screw = block_workspace(bodies, gravity)
-    wrench = np.zeros((bodies, 6 * LANES))
+    pose, motion, screw, _ = work
     for start in range(0, samples, LANES):
         count = min(LANES, samples - start)
         forward_kinematics(
             parent, rotation, translation, axis, revolute, q[start:start + count],
-            v[start:start + count], a[start:start + count], pose, motion, screw,
-        )
+            v[start:start + count], a[start:start + count], work)
         for i in range(bodies):
             _body_wrench(inertials[i], pose[i + 1], motion[i + 1], wrench[i])
         for i in range(bodies - 1, -1, -1):
@@ -112,7 +113,7 @@ def _fill_torque(
                 _add_wrench(pose[i + 1], wrench[i], pose[before + 1], wrench[before])
 
 
-@njit(fastmath=REORDERING)
+@njit(**INSIDE)
 def _body_wrench(
     phi: np.ndarray, pose: np.ndarray, motion: np.ndarray, wrench: np.ndarray
 ) -> None:
@@ -146,7 +147,7 @@ def _body_wrench(
         put(wrench, 3, lane, n0, n1, n2)
 
 
-@njit(fastmath=REORDERING)
+@njit(**INSIDE)
 def _add_wrench(
     pose: np.ndarray, wrench: np.ndarray, pose_before: np.ndarray, before: np.ndarray
 ) -> None:
@@ -166,15 +167,15 @@ def _add_wrench(
 def _compiled(sources: str) -> Callable[..., Any]:
     """The compiled entry; see :func:`~sysid_ros.numerics.jit.digest` for the argument."""
 
-    @njit(cache=True, nogil=True, fastmath=REORDERING)
+    @njit(nogil=True, **ENTRY)
     def fill_torque(
         parent: np.ndarray, rotation: np.ndarray, translation: np.ndarray, axis: np.ndarray,
-        revolute: np.ndarray, gravity: np.ndarray, inertials: np.ndarray, q: np.ndarray,
-        v: np.ndarray, a: np.ndarray, torque: np.ndarray,
+        revolute: np.ndarray, inertials: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray,
+        work: BlockWorkspace, wrench: np.ndarray, torque: np.ndarray,
     ) -> None:
         sources  # noqa: B018
         _fill_torque(
-            parent, rotation, translation, axis, revolute, gravity, inertials, q, v, a, torque)
+            parent, rotation, translation, axis, revolute, inertials, q, v, a, work, wrench, torque)
 
     return fill_torque
 
