@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.numerics.jit import INSIDE, MAKES_ARRAYS
+from sysid_ros.numerics.jit import INSIDE
 
-_PART = INSIDE | MAKES_ARRAYS
 _ROOT_TWO = np.sqrt(2.0)
 # Cyclic sweeps after which a 4×4 matrix is diagonal in double precision.
 _SWEEPS = 12
@@ -24,9 +23,17 @@ _CLOSE = 1e-9
 _EIGENVALUE_TOLERANCE = 1e-9
 
 
-@njit(**_PART)
+@njit(**INSIDE)
+def clear_4(matrix: np.ndarray) -> None:
+    """Fill a 4×4 matrix with zeros."""
+    for i in range(4):
+        for j in range(4):
+            matrix[i, j] = 0.0
+
+
+@njit(**INSIDE)
 def nesterov_todd_4(
-    primal: np.ndarray, dual: np.ndarray, inverse: np.ndarray, values: np.ndarray
+    primal: np.ndarray, dual: np.ndarray, inverse: np.ndarray, values: np.ndarray, work: np.ndarray
 ) -> bool:
     r"""Scaling in which a matrix and its multiplier are the same diagonal matrix.
 
@@ -36,6 +43,7 @@ def nesterov_todd_4(
         inverse: Filled with :math:`R^{-1}`, where
             :math:`R^{-1} L R^{-T} = R^T Z R = \mathrm{diag}(\lambda)`.
         values: Filled with :math:`\lambda`, shape ``(4,)``.
+        work: Workspace, shape ``(3, 4, 4)``.
 
     Returns:
         False unless both are positive definite.
@@ -43,10 +51,15 @@ def nesterov_todd_4(
     References:
         Nesterov and Todd 1997; Todd, Toh and Tütüncü 1998, section 4.1.
     """
-    factor, vectors, product = np.zeros((4, 4)), np.empty((4, 4)), np.empty((4, 4))
+    factor, vectors, product = work[0], work[1], work[2]
+    clear_4(factor)
     if not cholesky_4(primal, factor):
         return False
-    congruence_4(factor.T, dual, product)
+    # A transposed view would be another type, for which all of this is compiled once more.
+    for i in range(4):
+        for j in range(4):
+            vectors[i, j] = factor[j, i]
+    congruence_4(vectors, dual, product)
     eigen_4(product, vectors)
     for i in range(4):
         if not product[i, i] > 0.0:
@@ -63,10 +76,18 @@ def nesterov_todd_4(
     return True
 
 
-@njit(**_PART)
-def step_length_4(values: np.ndarray, step: np.ndarray, most: float) -> float:
-    """Longest multiple of a step, up to ``most``, that keeps ``diag(values)`` positive definite."""
-    moved, shifted, scratch = np.empty((4, 4)), np.empty((4, 4)), np.zeros((4, 4))
+@njit(**INSIDE)
+def step_length_4(values: np.ndarray, step: np.ndarray, most: float, work: np.ndarray) -> float:
+    """Longest multiple of a step, up to ``most``, that keeps ``diag(values)`` positive definite.
+
+    Args:
+        values: Shape ``(4,)``.
+        step: Symmetric, shape ``(4, 4)``.
+        most: The multiple that is long enough.
+        work: Workspace, shape ``(3, 4, 4)``.
+    """
+    moved, shifted, scratch = work[0], work[1], work[2]
+    clear_4(scratch)
     for i in range(4):
         for j in range(4):
             moved[i, j] = most * step[i, j]
@@ -80,7 +101,7 @@ def step_length_4(values: np.ndarray, step: np.ndarray, most: float) -> float:
     return most if smallest >= 0.0 else min(most, -1.0 / smallest)
 
 
-@njit(**_PART)
+@njit(**INSIDE)
 def cholesky_4(matrix: np.ndarray, factor: np.ndarray) -> bool:
     """Lower Cholesky factor of a 4×4 matrix; False unless it is positive definite."""
     for i in range(4):
@@ -97,7 +118,7 @@ def cholesky_4(matrix: np.ndarray, factor: np.ndarray) -> bool:
     return True
 
 
-@njit(**_PART)
+@njit(**INSIDE)
 def smallest_eigenvalue_4(
     matrix: np.ndarray, shifted: np.ndarray, factor: np.ndarray
 ) -> float:
@@ -134,7 +155,7 @@ def smallest_eigenvalue_4(
     return value
 
 
-@njit(**_PART)
+@njit(**INSIDE)
 def invert_triangle_4(factor: np.ndarray, inverse: np.ndarray) -> None:
     """Write the inverse of a lower triangular 4×4 matrix."""
     for j in range(4):
@@ -148,7 +169,7 @@ def invert_triangle_4(factor: np.ndarray, inverse: np.ndarray) -> None:
             inverse[i, j] = rest / factor[i, i]
 
 
-@njit(**_PART)
+@njit(**INSIDE)
 def _inverse_traces_4(factor: np.ndarray, inverse: np.ndarray) -> tuple[float, float]:
     r"""Traces of :math:`A^{-1}` and :math:`A^{-2}` from the Cholesky factor of A.
 
@@ -169,7 +190,7 @@ def _inverse_traces_4(factor: np.ndarray, inverse: np.ndarray) -> tuple[float, f
     return first, second
 
 
-@njit(**_PART)
+@njit(**INSIDE)
 def eigen_4(matrix: np.ndarray, vectors: np.ndarray) -> None:
     """Diagonalise a symmetric 4×4 matrix in place by Jacobi rotations.
 
@@ -193,7 +214,7 @@ def eigen_4(matrix: np.ndarray, vectors: np.ndarray) -> None:
                 _rotate_4(matrix, vectors, p, q)
 
 
-@njit(**_PART)
+@njit(**INSIDE)
 def _rotate_4(matrix: np.ndarray, vectors: np.ndarray, p: int, q: int) -> None:
     """One Jacobi rotation (Golub and Van Loan, algorithm 8.5.1)."""
     if matrix[p, q] == 0.0:
@@ -214,7 +235,7 @@ def _rotate_4(matrix: np.ndarray, vectors: np.ndarray, p: int, q: int) -> None:
         vectors[k, p], vectors[k, q] = c * a - s * b, s * a + c * b
 
 
-@njit(**_PART)
+@njit(**INSIDE)
 def multiply_4(first: np.ndarray, second: np.ndarray, result: np.ndarray) -> None:
     """Write the product of two 4×4 matrices."""
     for i in range(4):
@@ -225,7 +246,7 @@ def multiply_4(first: np.ndarray, second: np.ndarray, result: np.ndarray) -> Non
             result[i, j] = total
 
 
-@njit(**_PART)
+@njit(**INSIDE)
 def congruence_4(factor: np.ndarray, matrix: np.ndarray, result: np.ndarray) -> None:
     """Write ``factor @ matrix @ factor.T``, the matrix symmetric."""
     for i in range(4):
@@ -242,7 +263,7 @@ def congruence_4(factor: np.ndarray, matrix: np.ndarray, result: np.ndarray) -> 
             result[j, i] = value
 
 
-@njit(**_PART)
+@njit(**INSIDE)
 def flatten_4(matrix: np.ndarray, flat: np.ndarray) -> None:
     """The ten numbers of a symmetric 4×4 matrix, written so that products are kept."""
     k = 0
@@ -254,7 +275,7 @@ def flatten_4(matrix: np.ndarray, flat: np.ndarray) -> None:
         k += 1
 
 
-@njit(**_PART)
+@njit(**INSIDE)
 def unflatten_4(flat: np.ndarray, matrix: np.ndarray) -> None:
     """The inverse of :func:`flatten_4`."""
     k = 0

@@ -17,6 +17,11 @@ def positive(rng, condition=1e3):
     return turn @ np.diag(np.geomspace(1.0, 1.0 / condition, 4)) @ turn.T
 
 
+def workspace():
+    """Room for three matrices, of which nothing may be expected."""
+    return np.full((3, 4, 4), np.nan)
+
+
 def symmetric(rng):
     matrix = rng.normal(size=(4, 4))
     return matrix + matrix.T
@@ -35,7 +40,7 @@ def test_the_scaling_makes_matrix_and_multiplier_the_same_diagonal(rng):
     for _ in range(10):
         primal, dual = positive(rng), positive(rng, 1e5)
         inverse, values = np.empty((4, 4)), np.empty(4)
-        assert matrices.nesterov_todd_4(primal, dual, inverse, values)
+        assert matrices.nesterov_todd_4(primal, dual, inverse, values, workspace())
         root = np.linalg.inv(inverse)
         np.testing.assert_allclose(inverse @ primal @ inverse.T, np.diag(values), atol=1e-12)
         np.testing.assert_allclose(root.T @ dual @ root, np.diag(values), atol=1e-12)
@@ -45,7 +50,7 @@ def test_the_scaling_makes_matrix_and_multiplier_the_same_diagonal(rng):
 def test_there_is_no_scaling_of_a_matrix_that_is_not_positive_definite(rng, which):
     pair = [positive(rng), positive(rng)]
     pair[which] -= 0.5 * np.eye(4)
-    assert not matrices.nesterov_todd_4(*pair, np.empty((4, 4)), np.empty(4))
+    assert not matrices.nesterov_todd_4(*pair, np.empty((4, 4)), np.empty(4), workspace())
 
 
 @pytest.mark.parametrize('large', [1.0, 1e4, 1e8])
@@ -65,11 +70,11 @@ def test_a_step_reaches_exactly_to_the_boundary(rng):
     values = np.array([0.1, 1.0, 2.0, 5.0])
     for _ in range(20):
         step = symmetric(rng)
-        reach = matrices.step_length_4(values, step, 1e9)
+        reach = matrices.step_length_4(values, step, 1e9, workspace())
         moved = np.diag(values) + reach * step
         assert abs(np.linalg.eigvalsh(moved)[0]) < 1e-12 * np.abs(moved).max()
-        assert matrices.step_length_4(values, step, 0.5 * reach) == 0.5 * reach
-    assert matrices.step_length_4(values, np.eye(4), 7.0) == 7.0
+        assert matrices.step_length_4(values, step, 0.5 * reach, workspace()) == 0.5 * reach
+    assert matrices.step_length_4(values, np.eye(4), 7.0, workspace()) == 7.0
 
 
 def test_flattened_matrices_keep_their_products(rng):

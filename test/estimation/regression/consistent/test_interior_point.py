@@ -77,8 +77,8 @@ def test_on_the_central_path_a_step_is_newtons(robot, rng):
     z = start + 0.02 * rng.normal(size=steps)
     structure = wanted._program()
     point, step = wanted._workspace(structure, z)
-    assert scaling.initialise(structure, point, weight, weight)[0]
-    assert newton.factor(structure, point, 0.0)
+    assert scaling.initialise(structure, point, step, weight, weight)[0]
+    assert newton.factor(structure, point, step, 0.0)
     decrement = newton.direction(structure, point, weight, step)
 
     def slope_of(z):
@@ -214,5 +214,5 @@ def test_the_iteration_is_compiled_ahead_for_the_types_that_fits_call_it_with():
 
 def test_the_smallest_problem_is_one_that_the_iteration_solves():
     program, point, step, *numbers = _smallest()
-    status, _ = iterate(program, point, step, *numbers[:-1], 50)
+    status, _ = iterate(program.record, point.record, step.record, *numbers[:-1], 50)
     assert status is Status.CONVERGED

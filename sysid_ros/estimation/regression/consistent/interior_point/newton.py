@@ -25,7 +25,6 @@ from sysid_ros.estimation.regression.consistent.interior_point.state import (
     BODY,
     DIAGONAL,
     ORTHOGONAL,
-    PART,
     REFINEMENTS,
     Point,
     Program,
@@ -39,6 +38,7 @@ from sysid_ros.numerics.dense import (
     solve_upper_transposed,
     solve_upper_transposed_columns,
 )
+from sysid_ros.numerics.jit import INSIDE
 
 # Solutions are refined so often ...
 _REFINEMENTS = 2
@@ -46,7 +46,7 @@ _REFINEMENTS = 2
 _REGULAR = 1e-4
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def predictor(
     program: Program, point: Point, proximal: float, barrier: float, step: Step
 ) -> tuple[bool, float]:
@@ -66,31 +66,30 @@ def predictor(
     """
     step.second_order[:] = 0.0
     step.twisted[:] = 0.0
-    if not factor(program, point, proximal):
+    if not factor(program, point, step, proximal):
         return False, 0.0
     return True, direction(program, point, barrier, step)
 
 
-@njit(**PART)
-def factor(program: Program, point: Point, proximal: float) -> bool:
+@njit(**INSIDE)
+def factor(program: Program, point: Point, step: Step, proximal: float) -> bool:
     """Factor the system at a point that is made linear; False when it is singular.
 
     Args:
         program: The problem.
         point: The point; how often solutions are to be refined is filled, and once Cholesky's
             method fails, all further systems are factored by orthogonalisation.
+        step: Its workspace.
         proximal: Curvature added to steps that nothing bends, which keeps D well
             conditioned while the barrier still outweighs everything.
     """
-    stack = np.empty((BODY, 2 * BODY + len(program.owner)))
-    scratch = np.empty((BODY, program.rows.shape[1]))
     for g in range(len(program.body)):
         start, stop = program.groups[g], program.groups[g + 1]
         triangle = point.triangles[g, :stop - start, :stop - start]
-        count = _curvature(program, point, g, proximal, stack)
-        if not qr_triangle(stack, count, triangle):
+        count = _curvature(program, point, g, proximal, step.block)
+        if not qr_triangle(step.block, count, triangle):
             return False
-        _whiten(program, point, g, scratch[:stop - start])
+        _whiten(program, point, g, step.rows[:stop - start])
     last = len(program.goal)
     for i in range(len(program.owner)):
         if program.owner[i] < 0:
@@ -100,7 +99,7 @@ def factor(program: Program, point: Point, proximal: float) -> bool:
         point.effort[ORTHOGONAL] = 0 if _cholesky_schur(point) else 1
     if point.effort[ORTHOGONAL] == 1:
         point.effort[REFINEMENTS] = _REFINEMENTS
-        return _qr_schur(point)
+        return _qr_schur(point, step.stack)
     smallest, largest = np.inf, 0.0
     for b in range(len(point.schur)):
         smallest = min(smallest, point.schur[b, b])
@@ -109,7 +108,7 @@ def factor(program: Program, point: Point, proximal: float) -> bool:
     return True
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def _whiten(program: Program, point: Point, group: int, scratch: np.ndarray) -> None:
     """Write the rows of the data over the factor of a group's block of D, transposed."""
     start, (size, width) = program.groups[group], scratch.shape
@@ -122,7 +121,7 @@ def _whiten(program: Program, point: Point, group: int, scratch: np.ndarray) -> 
             point.whitened[b, start + f] = scratch[f, b]
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def _cholesky_schur(point: Point) -> bool:
     """Factor the Schur complement by Cholesky's method; False where rounding forbids it."""
     for a in range(len(point.spread)):
@@ -132,23 +131,25 @@ def _cholesky_schur(point: Point) -> bool:
     return cholesky(point.schur)
 
 
-@njit(**PART)
-def _qr_schur(point: Point) -> bool:
+@njit(**INSIDE)
+def _qr_schur(point: Point, stack: np.ndarray) -> bool:
     """The same factor, at three times the work but for numbers of twice as many digits.
 
     The complement is a square; it has a triangular factor even where it is singular itself once
     it is rounded.
     """
     rows, steps = point.whitened.shape
-    stack = np.zeros((rows, rows + steps))
     for b in range(rows):
+        for a in range(rows):
+            stack[b, a] = 0.0
         stack[b, b] = np.sqrt(point.spread[b])
         for f in range(steps):
             stack[b, rows + f] = point.whitened[b, f]
-    return qr_triangle(stack, rows + steps, point.schur)
+    # As a part of itself, for which the function is compiled already.
+    return qr_triangle(stack, rows + steps, point.schur[:rows, :rows])
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def _curvature(
     program: Program, point: Point, group: int, proximal: float, stack: np.ndarray
 ) -> int:
@@ -174,7 +175,7 @@ def _curvature(
     return count
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def direction(program: Program, point: Point, target: float, step: Step) -> float:
     """Fill a step towards the point of the central path at ``target``.
 
@@ -187,9 +188,9 @@ def direction(program: Program, point: Point, target: float, step: Step) -> floa
     Returns:
         The squared Newton decrement: about twice what the objective would fall by.
     """
-    right = np.zeros(point.whitened.shape[1])
+    right = step.right
     _right_hand_side(program, point, target, step, right)
-    decrement = _eliminate(point, right, step.residual)
+    decrement = _eliminate(point, right, step)
     for g in range(len(program.body)):
         start, stop = program.groups[g], program.groups[g + 1]
         for f in range(start, stop):
@@ -199,11 +200,13 @@ def direction(program: Program, point: Point, target: float, step: Step) -> floa
     return decrement
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def _right_hand_side(
     program: Program, point: Point, target: float, step: Step, right: np.ndarray
 ) -> None:
     """Fill r over the factor of D, and the multipliers that slacks as they are would have."""
+    for f in range(len(right)):
+        right[f] = 0.0
     for f in range(len(point.z)):
         right[f] = program.linear[f] + program.quadratic[f] * point.z[f]
     for i in range(len(point.slack)):
@@ -223,15 +226,18 @@ def _right_hand_side(
         solve_upper_transposed(point.triangles[g], right[start:stop])
 
 
-@njit(**PART)
-def _eliminate(point: Point, right: np.ndarray, residual: np.ndarray) -> float:
+@njit(**INSIDE)
+def _eliminate(point: Point, right: np.ndarray, step: Step) -> float:
     """From the right side to the negative step, both over the factor of D, and new residuals.
 
     What the second line of the system leaves over is solved for again (iterative refinement):
     beside a boundary, forces of very different size have to balance.
     """
-    size = len(point.spread)
-    error, force, rest = np.zeros(size), np.zeros(size), np.empty(size)
+    size, residual = len(point.spread), step.residual
+    error, force, rest = step.forces[0], step.forces[1], step.forces[2]
+    for b in range(size):
+        error[b] = 0.0
+        force[b] = 0.0
     for b in range(len(point.residual)):
         error[b] = point.residual[b]
     for _ in range(1 + point.effort[REFINEMENTS]):
@@ -254,7 +260,7 @@ def _eliminate(point: Point, right: np.ndarray, residual: np.ndarray) -> float:
     return decrement
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def _recover(program: Program, point: Point, step: Step) -> None:
     """Steps of slacks, matrices and multipliers that belong to a step of z."""
     for i in range(len(point.slack)):

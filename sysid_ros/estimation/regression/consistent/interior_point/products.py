@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from sysid_ros.estimation.regression.consistent.interior_point.state import PART
+from sysid_ros.numerics.jit import INSIDE
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def product(matrix: np.ndarray, x: np.ndarray, result: np.ndarray) -> None:
     """Write the product of a matrix, shape ``(k, f)``, and a vector, shape ``(f,)``."""
     size, count = matrix.shape
@@ -34,7 +34,7 @@ def product(matrix: np.ndarray, x: np.ndarray, result: np.ndarray) -> None:
         result[b] = total
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def add_product(matrix: np.ndarray, x: np.ndarray, result: np.ndarray) -> None:
     """Add the product of the transpose of a matrix, shape ``(k, f)``, and a vector of k."""
     size, count = matrix.shape
@@ -49,7 +49,7 @@ def add_product(matrix: np.ndarray, x: np.ndarray, result: np.ndarray) -> None:
             result[f] += x[b] * matrix[b, f]
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def add_square(rows: np.ndarray, result: np.ndarray) -> None:
     r"""Add :math:`U U^T` to the upper triangle of the result, U of shape ``(k, f)``.
 

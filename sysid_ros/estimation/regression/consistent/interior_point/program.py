@@ -42,6 +42,7 @@ from sysid_ros.estimation.regression.consistent.interior_point.state import (
     Program,
     Step,
 )
+from sysid_ros.numerics.by_reference import referred
 
 # The path begins where the barrier weighs this part of what a step costs on average.
 _FIRST_WEIGHT = 0.1
@@ -109,20 +110,22 @@ class ConstrainedLeastSquares:
     def _workspace(self, program: Program, start: np.ndarray) -> tuple[Point, Step]:
         steps, rows = program.rows.shape
         bodies, bounds = len(program.constant), len(program.bound)
-        matrices = np.zeros((3, bodies, BODY))
+        matrices, width = np.zeros((3, bodies, BODY)), steps + -steps % _VECTOR
         point = Point(
             z=start.copy(), best=start.copy(), y=np.zeros(bounds), slack=np.zeros(bounds),
             residual=np.zeros(len(program.goal)), inverse=np.zeros((bodies, 4, 4)),
             values=np.zeros((bodies, 4)), scaled=np.zeros((steps, BODY)),
             triangles=np.zeros((len(program.body), BODY, BODY)),
-            whitened=np.zeros((rows, steps + -steps % _VECTOR)), schur=np.zeros((rows, rows)),
+            whitened=np.zeros((rows, width)), schur=np.zeros((rows, rows)),
             spread=np.concatenate([program.spread, np.ones(rows - len(program.spread))]),
             effort=np.zeros(2, dtype=np.int64),
         )
         step = Step(
             z=np.zeros(steps), y=np.zeros(bounds), slack=np.zeros(bounds), primal=matrices[0],
             dual=matrices[1], twisted=matrices[2], second_order=np.zeros(bounds),
-            residual=np.zeros(len(program.goal)),
+            residual=np.zeros(len(program.goal)), squares=np.zeros((7, 4, 4)),
+            block=np.empty((BODY, 2 * BODY + bounds)), rows=np.empty((BODY, rows)),
+            right=np.empty(width), forces=np.empty((3, rows)), stack=np.empty((rows, rows + width)),
         )
         return point, step
 
@@ -145,4 +148,4 @@ def _smallest() -> tuple[Any, ...]:
             matrix=none.reshape(0, 1), bound=none, labels=(),
             steps=np.zeros((0, 2), dtype=np.int64)))
     program = problem._program()
-    return program, *problem._workspace(program, np.zeros(1)), 1.0, 1.0, 1.0, 1
+    return *referred(program, *problem._workspace(program, np.zeros(1))), 1.0, 1.0, 1.0, 1

@@ -12,13 +12,14 @@ from numba import njit
 from sysid_ros.estimation.regression.consistent.interior_point.state import (
     BODY,
     DIAGONAL,
-    PART,
     Point,
     Program,
     Step,
 )
+from sysid_ros.numerics.jit import INSIDE
 from sysid_ros.numerics.symmetric_4 import (
     cholesky_4,
+    clear_4,
     congruence_4,
     flatten_4,
     invert_triangle_4,
@@ -29,15 +30,16 @@ from sysid_ros.numerics.symmetric_4 import (
 )
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def initialise(
-    program: Program, point: Point, weight: float, barrier: float
+    program: Program, point: Point, step: Step, weight: float, barrier: float
 ) -> tuple[bool, float, float, float]:
     """Initialise slacks, multipliers and scalings at a start, with equal products.
 
     Args:
         program: The problem.
         point: z is given.
+        step: Its workspace.
         weight: What slack times multiplier is.
         barrier: Weight of the barrier at the solution.
 
@@ -50,7 +52,9 @@ def initialise(
             product += program.matrix[i, f] * point.z[f]
         point.slack[i] = program.bound[i] - product
         point.y[i] = weight / point.slack[i]
-    matrix, factor, inside = np.empty((4, 4)), np.zeros((4, 4)), True
+    matrix, factor = step.squares[0], step.squares[1]
+    clear_4(factor)
+    inside = weight > 0.0
     for g in range(len(program.body)):
         c, start, stop = program.body[g], program.groups[g], program.groups[g + 1]
         if c < 0 or not inside:
@@ -72,7 +76,7 @@ def initialise(
     return evaluate_residuals(program, point, barrier, inside)
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def evaluate_residuals(
     program: Program, point: Point, barrier: float, inside: bool
 ) -> tuple[bool, float, float, float]:
@@ -105,7 +109,7 @@ def evaluate_residuals(
     return True, mean, gap, misfit
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def _scale_slopes(program: Program, point: Point, group: int, scratch: np.ndarray) -> None:
     """Fill the slopes of a body's matrix as its scaling shows them."""
     for f in range(program.groups[group], program.groups[group + 1]):
@@ -114,7 +118,7 @@ def _scale_slopes(program: Program, point: Point, group: int, scratch: np.ndarra
         flatten_4(scratch, point.scaled[f])
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def _complementarity(point: Point, barrier: float) -> tuple[float, float]:
     """Mean of slack times multiplier, and the duality gap."""
     total, count = 0.0, len(point.slack) + 4 * len(point.values)
@@ -135,7 +139,7 @@ def _complementarity(point: Point, barrier: float) -> tuple[float, float]:
     return mean, total - barrier * (count + logarithms)
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def mehrotra_corrector(point: Point, step: Step, barrier: float, mean: float) -> float:
     """Centring target and second-order corrections from an affine step (Mehrotra 1992).
 
@@ -158,14 +162,14 @@ def mehrotra_corrector(point: Point, step: Step, barrier: float, mean: float) ->
     return target
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def clear_correction(step: Step) -> None:
     """Clear the second-order corrections, so that the next step is an affine one."""
     step.second_order[:] = 0.0
     step.twisted[:] = 0.0
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def take_step(
     program: Program, point: Point, step: Step, fraction: float, least: float
 ) -> tuple[float, bool]:
@@ -198,7 +202,7 @@ def take_step(
     return length, inside
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def _rescale(program: Program, point: Point, step: Step, group: int, length: float) -> bool:
     """Scaling of a body after a step, from the one before; False where nothing can be scaled.
 
@@ -206,8 +210,11 @@ def _rescale(program: Program, point: Point, step: Step, group: int, length: flo
         Vandenberghe 2010, section 6.4.
     """
     c = program.body[group]
-    primal, dual = np.empty((4, 4)), np.empty((4, 4))
-    further, before = np.empty((4, 4)), point.inverse[c].copy()
+    primal, dual, further, before = (
+        step.squares[0], step.squares[1], step.squares[2], step.squares[3])
+    for i in range(4):
+        for j in range(4):
+            before[i, j] = point.inverse[c, i, j]
     unflatten_4(step.primal[c], primal)
     unflatten_4(step.dual[c], dual)
     for i in range(4):
@@ -216,14 +223,14 @@ def _rescale(program: Program, point: Point, step: Step, group: int, length: flo
             dual[i, j] *= length
         primal[i, i] += point.values[c, i]
         dual[i, i] += point.values[c, i]
-    if not nesterov_todd_4(primal, dual, further, point.values[c]):
+    if not nesterov_todd_4(primal, dual, further, point.values[c], step.squares[4:]):
         return False
     multiply_4(further, before, point.inverse[c])
     _scale_slopes(program, point, group, primal)
     return True
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def take_step_and_evaluate(
     program: Program, point: Point, step: Step, fraction: float, least: float, barrier: float
 ) -> tuple[float, tuple[bool, float, float, float]]:
@@ -246,7 +253,7 @@ def take_step_and_evaluate(
     return length, evaluate_residuals(program, point, barrier, inside)
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def _step_length(point: Point, step: Step, fraction: float) -> float:
     """Longest multiple of a step, at most 1, that goes this part of the way to the boundary."""
     reach = 1.0 / fraction
@@ -255,16 +262,16 @@ def _step_length(point: Point, step: Step, fraction: float) -> float:
             reach = min(reach, -point.slack[i] / step.slack[i])
         if step.y[i] < 0.0:
             reach = min(reach, -point.y[i] / step.y[i])
-    matrix = np.empty((4, 4))
+    matrix, work = step.squares[0], step.squares[4:]
     for c in range(len(point.values)):
         unflatten_4(step.primal[c], matrix)
-        reach = step_length_4(point.values[c], matrix, reach)
+        reach = step_length_4(point.values[c], matrix, reach, work)
         unflatten_4(step.dual[c], matrix)
-        reach = step_length_4(point.values[c], matrix, reach)
+        reach = step_length_4(point.values[c], matrix, reach, work)
     return fraction * reach
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def _complementarity_after(point: Point, step: Step, length: float) -> float:
     """Mean of slack times multiplier after a step."""
     total = 0.0
@@ -279,12 +286,12 @@ def _complementarity_after(point: Point, step: Step, length: float) -> float:
     return total / max(len(point.slack) + 4 * len(point.values), 1)
 
 
-@njit(**PART)
+@njit(**INSIDE)
 def _second_order_correction(point: Point, step: Step, share: float) -> None:
     """Mehrotra's correction: a share of the products that a step neglects."""
     for i in range(len(point.slack)):
         step.second_order[i] = share * step.slack[i] * step.y[i]
-    primal, dual, product = np.empty((4, 4)), np.empty((4, 4)), np.empty((4, 4))
+    primal, dual, product = step.squares[0], step.squares[1], step.squares[2]
     for c in range(len(point.values)):
         unflatten_4(step.primal[c], primal)
         unflatten_4(step.dual[c], dual)

@@ -6,10 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sysid_ros.numerics.jit import INSIDE, MAKES_ARRAYS
-
-#: Options of what is compiled into the iteration.
-PART = INSIDE | MAKES_ARRAYS
 #: Steps of one body, and numbers in a symmetric 4×4 matrix.
 BODY = 10
 #: Which of these numbers are on its diagonal.
@@ -106,6 +102,12 @@ class Step(NamedTuple):
         second_order: Second-order correction of the inequalities, shape ``(m,)``.
         twisted: The same of the matrices, shape ``(c, 10)``.
         residual: Residual over weight after the step, shape ``(k,)``.
+        squares: Workspace: 4×4 matrices, shape ``(7, 4, 4)``.
+        block: Workspace: columns of a group's curvature, shape ``(10, at least 20 + m)``.
+        rows: Workspace: rows of a group, shape ``(10, k + l)``.
+        right: Workspace: right side of the eliminated system, as wide as ``whitened``.
+        forces: Workspace: of the rows, shape ``(3, k + l)``.
+        stack: Workspace: columns of the Schur complement's root, ``(k + l, k + l + width)``.
     """
 
     z: np.ndarray
@@ -116,3 +118,9 @@ class Step(NamedTuple):
     second_order: np.ndarray
     twisted: np.ndarray
     residual: np.ndarray
+    squares: np.ndarray
+    block: np.ndarray
+    rows: np.ndarray
+    right: np.ndarray
+    forces: np.ndarray
+    stack: np.ndarray
