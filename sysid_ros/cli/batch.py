@@ -36,6 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--scheduler', default='', metavar='ADDRESS',
         help='scheduler of a running Dask cluster, as tcp://host:8786')
     parser.add_argument(
+        '--cache', type=Path, metavar='FOLDER',
+        help='where each computer keeps recordings that it fetched from a store (s3://, https://); '
+        'by default they are removed after their fit')
+    parser.add_argument(
         '--prior', action='store_true',
         help='estimate what the committable robots have in common: a prior for the next one, '
         'clusters and outliers')
@@ -49,7 +53,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     pool = make_pool(options.engine, options.workers, options.scheduler)
     folder = options.output or Path('fleet') / options.table.stem
     with counting() as show:
-        result = batch(options.table, folder, pool=pool, show=show)
+        result = batch(options.table, folder, pool=pool, show=show, cache=options.cache)
     print(result)
     files = ' and '.join(str(folder / file.name) for file in result.files)
     print(f'Written to {files}')

@@ -8,7 +8,7 @@ tried again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -102,7 +102,8 @@ def make_pool(
 
 
 def batch(
-    table: str | Path, folder: str | Path, *, pool: Pool | None = None, show: Show | None = None
+    table: str | Path, folder: str | Path, *, pool: Pool | None = None, show: Show | None = None,
+    cache: str | Path | None = None,
 ) -> BatchResult:
     """Fit, judge and record whatever a table names, and write the tables of results.
 
@@ -111,6 +112,7 @@ def batch(
         folder: Folder to write: runs, and the tables ``results`` and ``parameters``.
         pool: What carries out the fits; by default see :func:`make_pool`.
         show: Takes a line that says how far it is, whenever a fit is done.
+        cache: Folder to keep recordings of stores in; without it each is removed after its fit.
 
     Raises:
         ConfigurationError: The table or the pool cannot be used.
@@ -124,14 +126,17 @@ def batch(
         raise ReleaseError(
             f'cannot be written: {error.strerror}', where=str(folder),
             fix='Name another folder') from error
-    outcomes = _carried_out(rows, folder, pool or make_pool(), show or (lambda _: None))
+    fit = partial(
+        fit_once, folder=folder, cache=None if cache is None else Path(cache).absolute())
+    outcomes = _carried_out(rows, folder, fit, pool or make_pool(), show or (lambda _: None))
     records = tuple(outcome.record for outcome in outcomes)
     files = write_results(records, folder, folder / RUNS)
     return BatchResult(folder, records, sum(outcome.fitted for outcome in outcomes), files)
 
 
 def _carried_out(
-    rows: Sequence[FleetFit | RowFault], folder: Path, pool: Pool, show: Show
+    rows: Sequence[FleetFit | RowFault], folder: Path, fit_one: Callable[[FleetFit], FitOutcome],
+    pool: Pool, show: Show,
 ) -> list[FitOutcome]:
     """What came of each row."""
     outcomes: dict[int, FitOutcome] = {}
@@ -144,7 +149,7 @@ def _carried_out(
         outcomes[number] = FitOutcome(FitRecord.of_failure(row, row.reason), fitted=False)
         progress.add(outcomes[number])
     numbers = list(fits)
-    for k, result in pool.map(partial(fit_once, folder=folder), list(fits.values())):
+    for k, result in pool.map(fit_one, list(fits.values())):
         number = numbers[k]
         outcome = _lost(fits[number], result, folder) if isinstance(result, LostWork) else result
         outcomes[number] = outcome

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sysid_ros.errors import ReleaseError, SysidError
+from sysid_ros.errors import SysidError
+from sysid_ros.fleet.fetching import fetched
+from sysid_ros.fleet.locks import locked
 from sysid_ros.fleet.record import FitRecord
 from sysid_ros.fleet.sources import FitSources
 from sysid_ros.fleet.table import FleetFit
@@ -33,7 +31,7 @@ class FitOutcome:
     fitted: bool
 
 
-def fit_once(fit: FleetFit, folder: Path) -> FitOutcome:
+def fit_once(fit: FleetFit, folder: Path, cache: Path | None = None) -> FitOutcome:
     """Fit, unless there is a run of the same settings, prior and recordings; failures are recorded.
 
     A record is written after its run is complete, and taken away before the run is replaced: what
@@ -43,24 +41,26 @@ def fit_once(fit: FleetFit, folder: Path) -> FitOutcome:
     Args:
         fit: The fit.
         folder: Folder of the batch.
+        cache: Folder to keep recordings of stores in; without it they are removed after the fit.
 
     Raises:
         ReleaseError: The folder cannot be written.
     """
     runs = folder / RUNS
     file = runs / f'{fit.name}.json'
-    with _locked(file.with_suffix('.lock')):
+    with locked(file.with_suffix('.lock')):
         digest = ''
         try:
-            sources = FitSources.of(fit)
-            digest = sources.digest(fit)
-            known = FitRecord.read(file)
-            if known is not None and known.holds(digest, runs):
-                return FitOutcome(known, fitted=False)
-            file.unlink(missing_ok=True)
-            start = time.perf_counter()
-            run = _run(fit, sources, runs / fit.name)
-            record = FitRecord.of_run(fit, run, digest, time.perf_counter() - start)
+            with fetched(fit, cache) as near:
+                sources = FitSources.of(near)
+                digest = sources.digest(near)
+                known = FitRecord.read(file)
+                if known is not None and known.holds(digest, runs):
+                    return FitOutcome(known, fitted=False)
+                file.unlink(missing_ok=True)
+                start = time.perf_counter()
+                run = _run(near, sources, runs / fit.name)
+                record = FitRecord.of_run(fit, run, digest, time.perf_counter() - start)
         except SysidError as error:
             record = FitRecord.of_failure(fit, str(error), digest)
         except Exception as error:  # one recording that nobody foresaw holds up no other
@@ -76,20 +76,3 @@ def _run(fit: FleetFit, sources: FitSources, folder: Path) -> Run:
         first, folder, estimator=fit.estimator or first.settings.fit.estimator,
         others=sources.others, validation=sources.validation, holdout=fit.holdout,
         folds=fit.folds)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Keep other processes from the same fit; the system takes the lock from one that is killed."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise ReleaseError(
-            f'cannot be written: {error.strerror}', where=str(path),
-            fix='Name another folder with -o') from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

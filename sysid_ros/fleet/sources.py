@@ -50,11 +50,11 @@ class FitSources:
         Raises:
             SysidError: Settings cannot be used, or cannot be guessed.
         """
-        first, *others = [_identification(path, fit) for path in fit.recordings] or [
+        first, *others = [_identification(Path(path), fit) for path in fit.recordings] or [
             Identification.load(fit.settings or '')]
         validation = None
         if fit.validation is not None:
-            validation = _identification(fit.validation, fit)
+            validation = _identification(Path(fit.validation), fit)
         return cls(first, tuple(others), validation)
 
     def digest(self, fit: FleetFit) -> str:

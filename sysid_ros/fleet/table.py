@@ -20,6 +20,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from sysid_ros.errors import ConfigurationError, SysidError, did_you_mean, unreadable
+from sysid_ros.fleet.stores import expanded, is_url
 from sysid_ros.recording.file_kind import is_there
 from sysid_ros.settings import StrictSettings, load_yaml, parse_settings
 
@@ -43,8 +44,8 @@ class TableRow(StrictSettings):
         urdf: URDF, xacro or MJCF of the robot, in place of ``settings``: the rest is guessed from
             each recording, as ``sysid init`` does.
         recordings: Bags, folders of recordings, CSV or NPZ files, or settings files of recordings;
-            names or patterns with ``*``, ``?`` and ``**``. In a CSV, a semicolon stands between
-            several. Without any, the recording that ``settings`` names.
+            names, URLs of stores, or patterns with ``*``, ``?`` and ``**``. In a CSV, a semicolon
+            stands between several. Without any, the recording that ``settings`` names.
         together: Whether the recordings are fitted together, with the same parameters.
         validation: Another recording to judge by; it is taken out of ``recordings``.
         holdout: Last part of each recording to judge by, 0.25 where nothing else is said.
@@ -92,7 +93,7 @@ class FleetFit:
         source: The recordings as the table names them, with semicolons between several.
         settings: Settings file of the robot; None where there is a description.
         description: Description of the robot; None where there are settings.
-        recordings: What was recorded; empty for what the settings name.
+        recordings: What was recorded, as files or URLs; empty for what the settings name.
         validation: Another recording to judge by.
         holdout: Last part of each recording to judge by.
         folds: Stretches of the recordings for cross-validation.
@@ -104,8 +105,8 @@ class FleetFit:
     source: str
     settings: Path | None
     description: Path | None
-    recordings: tuple[Path, ...]
-    validation: Path | None
+    recordings: tuple[Path | str, ...]
+    validation: Path | str | None
     holdout: float | None
     folds: int
     estimator: str | None
@@ -216,9 +217,9 @@ def _fits_of(row: Any, where: str, table: Path) -> list[FleetFit] | list[RowFaul
 def _expanded(row: TableRow, base: Path) -> list[FleetFit]:
     """A fit of each recording, or one of all of them."""
     sources = _matches(row.recordings, base)
-    validation = None if row.validation is None else base / row.validation
+    validation = _place(base, row.validation)
     if sources:
-        kept = [name for name in sources if base / name != validation]
+        kept = [name for name in sources if _place(base, name) != validation]
         groups = [tuple(kept)] if row.together else [(name,) for name in kept]
         return [_fit(row, base, row.settings, group) for group in groups]
     if row.settings is not None:
@@ -234,10 +235,15 @@ def _fit(row: TableRow, base: Path, settings: str | None, names: tuple[str, ...]
         name=_run_name(row.robot, source, repr((said, settings, names))), robot=row.robot,
         source=source, settings=None if settings is None else base / settings,
         description=None if row.urdf is None else base / row.urdf,
-        recordings=tuple(base / name for name in names),
-        validation=None if row.validation is None else base / row.validation,
+        recordings=tuple(place for name in names if (place := _place(base, name)) is not None),
+        validation=_place(base, row.validation),
         holdout=None if judged else row.holdout or HOLDOUT, folds=row.folds,
         estimator=row.estimator)
+
+
+def _place(base: Path, name: str | None) -> Path | str | None:
+    """A file beside the table, or a URL as it is."""
+    return name if name is None or is_url(name) else base / name
 
 
 def _matches(patterns: Sequence[str], base: Path) -> list[str]:
@@ -245,9 +251,13 @@ def _matches(patterns: Sequence[str], base: Path) -> list[str]:
 
     Raises:
         ConfigurationError: A pattern matches nothing.
+        RecordingError: A store does not answer.
     """
     found: dict[str, None] = {}
     for pattern in patterns:
+        if is_url(pattern):
+            found |= dict.fromkeys(expanded(pattern))
+            continue
         names = [pattern]
         if glob.has_magic(pattern) and not is_there(base / pattern):
             names = sorted(glob.glob(pattern, root_dir=base, recursive=True))

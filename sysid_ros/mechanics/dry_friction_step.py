@@ -122,7 +122,6 @@ def _solve_dry_friction(
             if moved <= _TOLERANCE * largest:
                 unsettled[s] = False
                 break
-    return impulse, unsettled
 
 
 @njit(**INSIDE | _IN_ORDER)

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -219,3 +220,12 @@ def test_the_engine_is_the_one_that_is_asked_for():
     assert make_pool('processes', 3) == ProcessPool(3)
     assert make_pool(scheduler='tcp://here:1').scheduler == 'tcp://here:1'
     assert isinstance(make_pool('dask', 1), DaskPool)
+
+
+def test_the_query_of_the_page_on_fleets_reads_the_tables(fleet):
+    duckdb = pytest.importorskip('duckdb', reason='duckdb is not installed: pip install duckdb')
+    page = (Path(__file__).parents[2] / 'docs' / 'how-to' / 'fleets.md').read_text()
+    query = page.partition('duckdb.sql("""')[2].partition('"""')[0]
+    rows = duckdb.sql(query.replace('fleet/robots', str(fleet[1].folder))).fetchall()
+    assert {row[0] for row in rows} == {'arm_1', 'arm_2'}
+    assert all(row[4] == 1 for row in rows)

@@ -24,7 +24,7 @@ def test_another_kind_of_array_is_copied(array):
 
 
 @pytest.mark.parametrize('mask, expected', [
-    ([], []), ([False, False], []), ([True], [(0, 1)]), ([True, True, False, True], [(0, 2), (3, 4)]),
-    ([False, True, True, False], [(1, 3)])])
+    ([], []), ([False, False], []), ([True], [(0, 1)]),
+    ([True, True, False, True], [(0, 2), (3, 4)]), ([False, True, True, False], [(1, 3)])])
 def test_runs_are_where_a_mask_holds_one_after_another(mask, expected):
     assert runs(np.array(mask, dtype=bool)) == expected

@@ -64,7 +64,7 @@ class ReweightedLeastSquares:
         estimate = assess(
             inliers, found.theta, found.sigma, estimator=self.name, settings=asdict(self),
             status=found.status, iterations=iterations)
-        return rounds.told(estimate, problem, inliers.usable)
+        return rounds.completed(estimate, problem, inliers.usable)
 
     def _rounds(self) -> OutlierRounds:
         return OutlierRounds(self.name, self.cutoff, self.max_iterations)
@@ -126,7 +126,7 @@ class ReweightedSemidefinite:
         estimate = replace(
             estimate.with_status(status), estimator=self.name, settings=self._settings(),
             iterations=iterations)
-        return rounds.told(estimate, problem, inliers.usable)
+        return rounds.completed(estimate, problem, inliers.usable)
 
     def _solve(self, problem: RegressionProblem) -> Solution:
         inner = self._inner()

@@ -100,7 +100,7 @@ class OutlierRounds:
             inliers = inliers.with_usable(sound)
         return inliers, found._replace(status=Status.ITERATION_LIMIT), self.max_iterations
 
-    def told(
+    def completed(
         self, estimate: Estimate, problem: RegressionProblem, usable: np.ndarray
     ) -> Estimate:
         """The estimate of the rows kept, with what the tails cut off would have added to it.
