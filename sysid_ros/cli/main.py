@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: Verbs, in the order of the workflow.
 VERBS = (
     'model', 'init excite', 'excite', 'simulate', 'init', 'check', 'fit', 'validate', 'report',
-    'view', 'studio', 'compare', 'batch', 'drift', 'pack', 'payload', 'export', 'replay',
+    'view', 'studio', 'compare', 'batch', 'drift', 'ship', 'pack', 'payload', 'export', 'replay',
     'init nodes', 'init policy', 'run', 'compile', 'demo')
 # Options that ask for the command itself.
 _ASKS = frozenset({'-h', '--help', '--version'})

@@ -115,6 +115,22 @@ class StoredRecording:
             self._asked(self.system.get_file, file, str(target / inside))
         return target
 
+    def send(self, folder: Path, last: str) -> None:
+        """Copy a folder to where it is to be.
+
+        Args:
+            folder: The folder.
+            last: Name of the file that is copied after all others.
+
+        Raises:
+            RecordingError: The store does not take it.
+        """
+        files = [path for path in folder.rglob('*') if path.is_file()]
+        for file in sorted(files, key=lambda path: (path == folder / last, path)):
+            target = f'{self.path}/{file.relative_to(folder).as_posix()}'
+            self._asked(self.system.makedirs, target.rpartition('/')[0], True)
+            self._asked(self.system.put_file, str(file), target)
+
     def state(self) -> str:
         """What the store says of its content; empty where that would not tell a change.
 
@@ -166,7 +182,7 @@ class StoredRecording:
                     'there is no such recording in the store', where=self.url,
                     fix='Correct the URL') from error
             raise RecordingError(
-                f'cannot be fetched: {type(cause).__name__}: {cause}', where=self.url,
+                f'the store does not do it: {type(cause).__name__}: {cause}', where=self.url,
                 fix='See that this computer reaches the store, and has its credentials') from error
 
 

@@ -46,7 +46,7 @@ class FitProcess:
             [sys.executable, '-m', 'sysid_ros.nodes.fit_worker', *(['--early'] if early else [])],
             # Ends with us: the pipe closes, however we end.
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0,
-            env=_environment(),
+            env=environment(),
         )
         assert self._process.stdout is not None  # it is a pipe
         os.set_blocking(self._process.stdout.fileno(), False)
@@ -143,10 +143,11 @@ class FitProcess:
                 pipe.close()
 
 
-def _environment() -> dict[str, str]:
-    environment = dict(os.environ)
+def environment() -> dict[str, str]:
+    """Environment of a process beside the nodes: one thread, and libraries of its own."""
+    variables = dict(os.environ)
     # A mark of ROS wheels, which tells Python that libraries were found already.
-    environment.pop('_ROS_WHEELS_BOOTSTRAP_COMPLETE', None)
+    variables.pop('_ROS_WHEELS_BOOTSTRAP_COMPLETE', None)
     # More threads would take the time that reception needs.
     threads = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMBA_NUM_THREADS')
-    return environment | dict.fromkeys(threads, '1')
+    return variables | dict.fromkeys(threads, '1')

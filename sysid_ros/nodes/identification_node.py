@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from sysid_ros.data_folder import DataFolder, new_id
@@ -33,6 +34,7 @@ from sysid_ros.nodes.process import run
 from sysid_ros.nodes.refusal import RefusedError
 from sysid_ros.nodes.robot_description import published_description
 from sysid_ros.nodes.sensor_feed import SensorFeed, sensor_feeds
+from sysid_ros.nodes.shipping import Shipping
 from sysid_ros.nodes.torque_watch import TorqueWatch
 from sysid_ros.recording.live.readiness import require_recordable
 from sysid_ros.recording.live.window import LiveWindow
@@ -61,6 +63,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self._fits: FitServer | None = None
         self._online: OnlineServer | None = None
         self._payload: PayloadServer | None = None
+        self._shipping: Shipping | None = None
 
     # Lifecycle
 
@@ -111,6 +114,9 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
         self._online = OnlineServer(
             self, self._setup, settings.following(), self._data, self._since,
         ) if settings.online else None
+        self._shipping = Shipping(
+            self, self._data.root, settings.ship_to, settings.ship_period, self._idle,
+        ) if settings.ship_to else None
         self._status = self.advertise(IdentificationStatus, '~/status')
         self.every(_POLL_PERIOD, self._poll)
         self._loader = self.every(_LOAD_PERIOD, self._load_for_joint_states)
@@ -149,7 +155,7 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             self._fits.close()
             self._torques.close()
             self._disk.close()
-        for server in (self._payload, self._online):
+        for server in (self._payload, self._online, self._shipping):
             if server is not None:
                 server.close()
 
@@ -242,6 +248,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             yield f'the process for the next fit ended: {self._fits.standby.problem}'
         if self._online is not None:
             yield self._online.warning()
+        if self._shipping is not None:
+            yield self._shipping.problem
         for feed in self._topics:
             yield from feed.warnings()
 
@@ -318,6 +326,18 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
                 f'{recording.name} is still being written after {_COMPLETION:g} s',
                 fix='Stop again to wait for it, and record to a faster disk'))
 
+    def _idle(self) -> bool:
+        """Whether the robot stands and nothing is recorded or fitted."""
+        states = self._feeds[0].live
+        moves = self._heard_of_late and states.latest is not None and bool(
+            (np.abs(np.nan_to_num(states.latest.v)) > self.settings.motion_velocity).any())
+        return not moves and not self.working() and self.at_rest()
+
+    @property
+    def _heard_of_late(self) -> bool:
+        states = self._feeds[0].live
+        return states.latest is not None and states.age(now()) < _STATUS_WINDOW
+
     @property
     def _records(self) -> bool:
         return self._recording is not None and self._recording.running
@@ -364,9 +384,8 @@ class IdentificationNode(SysidNode[IdentificationNodeSettings]):
             + IdentificationStatus.FITTING * self._fitting)
 
     def _compare_torques(self) -> None:
-        states = self._feeds[0].live
-        fresh = states.latest is not None and states.age(now()) < _STATUS_WINDOW
-        self._torques.update(self._window(_STATUS_WINDOW) if fresh else None, *self._believed)
+        heard = self._window(_STATUS_WINDOW) if self._heard_of_late else None
+        self._torques.update(heard, *self._believed)
 
 
 def main() -> int:

@@ -52,6 +52,12 @@ class IdentificationNodeSettings(NodeSettings):
         default=True, description='Keep a process ready for the next fit, which then begins at '
         'once; without it the node is active sooner and takes less memory, and a fit begins by '
         'loading, which takes seconds')
+    ship_to: str = Field(
+        default='', description='Store that finished recordings and estimates are copied into '
+        'while the robot is idle, as s3://lab/arm_03 (sysid ship); empty: none')
+    ship_period: float = Field(
+        default=60.0, ge=1.0, description='From the end of one such copy to the begin of the next '
+        '[s]')
     history: float = Field(
         default=60.0, ge=5.0, le=600.0,
         description='How far back joint states are kept to identify a payload by [s]')

@@ -46,6 +46,7 @@ ELSEWHERE = {
     'drift': 'test/fleet/test_drift.py',
     'init nodes': 'test/cli/test_init_nodes_verb.py',
     'run': 'test/ros/test_run_verb.py',
+    'ship': 'test/fleet/test_shipping.py',
     'studio': 'test/studio/test_page_in_browser.py',
 }
 

@@ -117,7 +117,7 @@ def test_a_recording_that_is_not_there_is_listed_and_holds_up_no_other(arms, sto
 def test_a_store_that_does_not_answer_is_a_reason_to_fail(arms, tmp_path):
     result = batch(
         arms('http://127.0.0.1:9/monday.npz'), tmp_path / 'fleet', pool=SerialPool())
-    assert 'cannot be fetched' in result.failed[0].reason
+    assert 'the store does not do it' in result.failed[0].reason
 
 
 @pytest.mark.parametrize('url', ['nowhere://bucket/monday.npz', 'http://127.0.0.1:9/*.npz'])
