@@ -58,6 +58,8 @@ class DataFindings:
         scale_of_bodies: What torques of all bodies as found are of those of the prior, where none
             was measured.
         reversed_position: A joint whose position has the other sign.
+        touched: Short stretches that hold nearly all of what a fit of the rest misses, where
+            settings choose nothing and so nothing was left out.
         disturbed: Short stretches that hold what the data to judge by is predicted worse.
         drifting: Joints most of whose residuals are a trend along the recording, however small.
     """
@@ -80,6 +82,7 @@ class DataFindings:
     common_scale: CommonScale | None = None
     scale_of_bodies: CommonScale | None = None
     reversed_position: ReversedPosition | None = None
+    touched: Disturbances | None = None
     disturbed: Disturbances | None = None
     drifting: tuple[str, ...] = ()
 

@@ -58,6 +58,11 @@ def data_objections(estimate: Estimate, data: DataFindings) -> Iterator[Objectio
     if not stands:
         # All that follows compares with the torques of a robot that stands otherwise.
         return
+    if data.touched is not None:
+        # All that follows takes the torques for those of the drives alone.
+        if not estimate.outliers:
+            yield from _touched(data.touched)
+        return
     yield from _common_scale(data)
     yield from _scale_of_bodies(data.scale_of_bodies)
     yield from _contradictions(data)
@@ -230,13 +235,21 @@ def _undeclared_load(load: UndeclaredLoad | None) -> Iterator[Objection]:
             'Fit and judge by recordings of one robot; `sysid payload` finds what it carries.')
 
 
+def _touched(found: Disturbances) -> Iterator[Objection]:
+    """Something that touched the robot where it was fitted, and is in the fit."""
+    yield Objection(
+        f'Of the data that was fitted, {found.spans} hold {100.0 * found.squares:.3g} % of the '
+        'squared error of a model that explains the rest, as where something touches the robot.',
+        f'If so, leave it out, {found.line}, which automatic: true does by itself; or fit with an '
+        'estimator that leaves rows out: fit: {estimator: irls_lmi}.')
+
+
 def _disturbed(found: Disturbances | None) -> Iterator[Objection]:
     """Something that touched the robot where it was judged."""
     if found is not None:
-        spans = ' and '.join(f'{start:.6g} to {stop:.6g} s' for start, stop in found.leave_out)
         yield Objection(
-            f'Of the data to judge by, {spans} hold {100.0 * found.squares:.3g} % of the squared '
-            'error, as where something touches the robot: the rest is explained.',
+            f'Of the data to judge by, {found.spans} hold {100.0 * found.squares:.3g} % of the '
+            'squared error, as where something touches the robot: the rest is explained.',
             f'If so, leave it out, {found.line}, and judge again; or judge by other data.')
 
 

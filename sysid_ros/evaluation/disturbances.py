@@ -22,15 +22,18 @@ from sysid_ros.recording.processing.signals import ParallelFilter
 # Rows are looked at whose residuals are beyond so many spreads of their joint, and what is within
 # so many seconds of them; rounds of leaving them out, and part of the rows that has to be left.
 _BEYOND, _AROUND, _ROUNDS, _LEFT = 6.0, 0.1, 10, 0.5
+# To begin with, rows beyond so many spreads are left out alone: a long disturbance draws a fit so
+# far towards it that no row of it is beyond the above.
+_OUTLYING = 3.0
 # A stretch counts that holds so much of all squared residuals.
 _HOLDS = 0.05
 # Together they take at most this part of what was fitted, or of the shorter data to judge by, and
 # there is one in so many seconds; they hold so much of the squared residuals; and with them the
 # model misses a joint's torque by so much.
 _SHORT, _SHORT_JUDGED, _RARE, _NEARLY_ALL, _MISSED = 0.15, 0.3, 3.0, 0.9, 0.02
-# Nor do they move, or load, a joint by so many times what the rest does: what a model lacks shows
-# in the fastest and most loaded motion.
-_AS_THE_REST = 1.5
+# Nor do they move, or load, a joint by so many times what the rest does, and what any stretch of
+# the rest that is as long does: what a model lacks shows in the fastest and most loaded motion.
+_AS_THE_REST, _AS_ANY_STRETCH = 1.5, 1.2
 # The median of the absolute value of a normal variable, in standard deviations.
 _MEDIAN = 0.6745
 
@@ -53,6 +56,11 @@ class Disturbances:
     def line(self) -> str:
         """The line of settings that leaves them out."""
         return f'processing: {{leave_out: {[list(one) for one in self.leave_out]}}}'
+
+    @property
+    def spans(self) -> str:
+        """When they are, in words."""
+        return ' and '.join(f'{start:.6g} to {stop:.6g} s' for start, stop in self.leave_out)
 
     @property
     def leave_out(self) -> tuple[tuple[float, float], ...]:
@@ -85,7 +93,7 @@ def disturbances(problem: RegressionProblem, times: np.ndarray) -> Disturbances 
     Raises:
         EstimationError: There are too few rows.
     """
-    solver, undisturbed = WeightedLeastSquares(tolerance=1e-2), np.ones(len(times), dtype=bool)
+    solver, undisturbed = WeightedLeastSquares(tolerance=1e-2), _without_outliers(problem)
     for _ in range(_ROUNDS):
         values, _, _ = solver.iterate(problem.restricted(undisturbed))
         before, undisturbed = undisturbed, ~_beyond(problem, values, undisturbed)
@@ -135,11 +143,27 @@ def _beside(
     held, time = float(squares[inside].sum()), float(inside.mean())
     if held < _NEARLY_ALL or time > longest or len(stretches) > max(seconds / _RARE, 1.0):
         return None
-    if _moves_more(problem, values, inside) or not _missed(problem, values):
+    if _moves_more(problem, values, stretches, inside) or not _missed(problem, values):
         return None
     return Disturbances(
         tuple((float(times[start]), float(times[stop - 1])) for start, stop in stretches),
         time, held)
+
+
+def _without_outliers(problem: RegressionProblem) -> np.ndarray:
+    """Rows within three spreads of a fit to themselves, ``(T,)``; all if half of them are not."""
+    solver = WeightedLeastSquares(tolerance=1e-2)
+    every = np.ones(len(problem.torque), dtype=bool)
+    sound: np.ndarray = every
+    for _ in range(_ROUNDS):
+        values, _, _ = solver.iterate(problem.restricted(sound))
+        before, sound = sound, np.all(
+            _in_noise(problem, values, sound) <= _OUTLYING, axis=1)
+        if sound.mean() < _LEFT:
+            return every
+        if (before == sound).all():
+            break
+    return sound
 
 
 def _beyond(
@@ -164,11 +188,28 @@ def _in_noise(
         return np.nan_to_num(residual / np.maximum(spread, 1e-12), nan=0.0)
 
 
-def _moves_more(problem: RegressionProblem, values: np.ndarray, inside: np.ndarray) -> bool:
-    """Whether the model has more torque at a joint there than in the rest of the rows."""
+def _moves_more(
+    problem: RegressionProblem, values: np.ndarray, stretches: list[tuple[int, int]],
+    inside: np.ndarray,
+) -> bool:
+    """Whether the model has more torque at a joint in a stretch than in all of the others."""
     predicted = np.where(problem.usable, problem.torque - problem.residuals(values), 0.0)
-    there, rest = (np.sqrt(np.mean(predicted[rows]**2, axis=0)) for rows in (inside, ~inside))
-    return bool((there > _AS_THE_REST * rest).any())
+    rest = np.sqrt(np.mean(predicted[~inside]**2, axis=0))
+    for start, stop in stretches:
+        there = np.sqrt(np.mean(predicted[start:stop]**2, axis=0))
+        most = _largest_elsewhere(predicted, inside, stop - start)
+        if (there > np.maximum(_AS_THE_REST * rest, _AS_ANY_STRETCH * most)).any():
+            return True
+    return False
+
+
+def _largest_elsewhere(torque: np.ndarray, inside: np.ndarray, length: int) -> np.ndarray:
+    """Largest RMS of each joint's torque in stretches of so many rows outside, shape ``(n,)``."""
+    sums = np.cumsum(np.vstack([np.zeros(torque.shape[1]), torque**2]), axis=0)
+    taken = np.cumsum(np.concatenate([[0], inside]))
+    free = taken[length:] == taken[:-length]
+    squares = (sums[length:] - sums[:-length])[free]
+    return np.sqrt(squares.max(axis=0, initial=0.0) / length)
 
 
 def _missed(problem: RegressionProblem, values: np.ndarray) -> bool:

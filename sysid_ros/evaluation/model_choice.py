@@ -25,7 +25,12 @@ from sysid_ros.estimation.identification import Identification, IdentificationSe
 from sysid_ros.estimation.measurement import Measurement
 from sysid_ros.estimation.measurements import Measurements
 from sysid_ros.evaluation.delay_choice import choose_delays
-from sysid_ros.evaluation.disturbance_choice import choose_stretches
+from sysid_ros.evaluation.disturbance_choice import (
+    LEAVE_OUT,
+    choose_stretches,
+    undisturbed_part,
+)
+from sysid_ros.evaluation.disturbances import Disturbances
 from sysid_ros.evaluation.friction_selection import FrictionChoice, choose_friction
 from sysid_ros.evaluation.row_choice import choose_minimum_velocity
 from sysid_ros.evaluation.term_choice import choose_terms
@@ -195,6 +200,26 @@ def _undisturbed(choice: ModelChoice, stop: float, estimator: str | None) -> Mod
     choice, found = _attempted(choice, 'stretches to leave out', lambda: (
         choose_stretches(measured, stop), ()))
     return choice if found is None else _added(choice, *found)
+
+
+def left_in(choice: ModelChoice, stop: float) -> tuple[Measurements, Disturbances | None]:
+    """Recordings as checks of their efforts should see them, and what of them speaks against a fit.
+
+    Args:
+        choice: What was chosen.
+        stop: Where the data to fit ends, as a fraction of the recording.
+
+    Returns:
+        Recordings without what touched the robot; and that, where it is in the fit although no
+        setting asks for it.
+    """
+    settings, measured = choice.setup.settings, choice.measured
+    said = 'leave_out' in settings.processing.model_fields_set
+    chosen = any(one.key == LEAVE_OUT for one in choice.choices)
+    if chosen or (settings.automatic and not said):
+        return measured, None
+    undisturbed, found = undisturbed_part(measured, stop)
+    return undisturbed, None if said else found
 
 
 def _rows(choice: ModelChoice, stop: float, estimator: str | None) -> ModelChoice:

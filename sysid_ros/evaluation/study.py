@@ -50,7 +50,7 @@ from sysid_ros.evaluation.evaluation import (
 )
 from sysid_ros.evaluation.faster_motion import FASTER_MOTION
 from sysid_ros.evaluation.friction_selection import FrictionChoice
-from sysid_ros.evaluation.model_choice import ModelChoice, choose_model
+from sysid_ros.evaluation.model_choice import ModelChoice, choose_model, left_in
 from sysid_ros.evaluation.motion_prediction import OpenLoop
 from sysid_ros.evaluation.study_checks import (
     require_fitting_estimator,
@@ -161,7 +161,10 @@ class Study:
         # Delays take as long as the efforts and rows, and need none of them.
         with Forked(lambda: delays_to_arrays(
                 delays_of(motion, measured.model) for motion in motions)) as parallel:
-            findings = measured.effort_findings(motions, other, end)
+            undisturbed, touched = left_in(choice, end)
+            findings = undisturbed.effort_findings(
+                motions if undisturbed is measured else
+                [part.motion(0.0, end) for part in undisturbed.parts], other, end)
             training = measured.problem(0.0, end)
             held_out = _held_out(measured, other, holdout)
             delays = delays_from_arrays(parallel.result(), motions)
@@ -172,6 +175,7 @@ class Study:
                 efforts=named_efforts(findings, motions),
                 delays=tuple(found for found in delays if found is not None),
                 still=still_joints(motions, measured.model), coarse=choice.coarse,
+                touched=touched,
                 qualities=tuple(
                     part.quality(efforts, late)
                     for part, efforts, late in zip(

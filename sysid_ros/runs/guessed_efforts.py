@@ -9,6 +9,9 @@ import numpy as np
 from sysid_ros.errors import RecordingError, listed
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.identification import Identification, IdentificationSettings
+from sysid_ros.estimation.measurement import Measurement
+from sysid_ros.estimation.measurements import Measurements
+from sysid_ros.evaluation.disturbance_choice import undisturbed_part
 from sysid_ros.mechanics.tree.inverse_dynamics import recursive_newton_euler
 from sysid_ros.recording.checks.column_order import OtherOrder, other_order
 from sysid_ros.recording.checks.effort import effort_findings
@@ -69,8 +72,10 @@ def describe_efforts(guess: SettingsGuess, *, current: bool, named: str) -> None
             'no torque was recorded', where=str(guess.recording),
             found='efforts that are empty or zero', fix='Record efforts, too; joints that '
             'nothing drives are named by recording: {unpowered: […]}')
+    dataset = _undisturbed(guess, setup, dataset)
     if _says_mounting(guess, setup, dataset):
         setup, dataset = _aligned(guess)
+        dataset = _undisturbed(guess, setup, dataset)
     _check_turns(guess, setup, dataset)
     guess.require_answers()
     _check_order(guess, setup, dataset)
@@ -138,6 +143,18 @@ def _aligned(guess: SettingsGuess) -> tuple[FitSetup, Dataset]:
     settings = parse_settings(IdentificationSettings, sections, 'settings')
     setup = FitSetup.of(Identification(settings, guess.folder))
     return setup, setup.align(guess.loaded())
+
+
+def _undisturbed(guess: SettingsGuess, setup: FitSetup, dataset: Dataset) -> Dataset:
+    """The recording without what touched the robot, which says nothing of units and signs."""
+    measured = Measurement(setup, guess.loaded(), dataset, None)
+    rest, found = undisturbed_part(Measurements((measured,)))
+    if found is None:
+        return dataset
+    said = Finding('effort', f'not looked at from {found.spans}', 'something touches the robot')
+    if said not in guess.findings:
+        guess.note(said)
+    return rest.parts[0].dataset
 
 
 def _says_mounting(guess: SettingsGuess, setup: FitSetup, dataset: Dataset) -> bool:

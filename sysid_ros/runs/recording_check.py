@@ -11,13 +11,15 @@ import numpy as np
 
 from sysid_ros.estimation.fit_setup import FitSetup
 from sysid_ros.estimation.measurements import Measurements
+from sysid_ros.evaluation.disturbance_choice import undisturbed_part
+from sysid_ros.evaluation.disturbances import Disturbances
 from sysid_ros.evaluation.model_choice import with_filters
 from sysid_ros.mechanics.actuators.actuators import Actuators, actuated
 from sysid_ros.mechanics.torque_model import TorqueModel
 from sysid_ros.recording.checks.effort_finding import EffortFinding
 from sysid_ros.recording.checks.motion_content import MotionContent
 from sysid_ros.recording.checks.quality import DataQuality
-from sysid_ros.report.sections.data_quality import MOST_JITTER, RecordingQuality
+from sysid_ros.report.sections.data_quality import MOST_JITTER, Check, RecordingQuality
 
 # Columns of a terminal.
 _WIDTH = 100
@@ -37,6 +39,7 @@ _CURES = {
     'Torques': 'load these joints more: faster motion, or poses that carry weight',
     'Samples': 'look for clipped torques and gaps in the recording of these joints',
     'Efforts': 'set what the sentence says',
+    'Touched': 'sysid fit leaves that out by itself, and says so; or record it again',
 }
 
 
@@ -125,11 +128,13 @@ def check_recording(setup: FitSetup) -> RecordingCheck:
     measured = with_filters(Measurements.read(setup))
     part, = measured.parts
     findings: tuple[EffortFinding, ...] = ()
+    touched: Disturbances | None = None
     if measured.judged_by_motion:
         # Refuses commands of other units, signs and joints, as a fit does.
         measured.trajectory_problem()
     else:
-        findings, = measured.effort_findings()
+        undisturbed, touched = undisturbed_part(measured)
+        findings, = undisturbed.effort_findings()
     quality = part.quality(findings)
     torque_measured = actuated(setup.model) is None
     # What drives do is known but for a few numbers: bodies and joints are what motion has to tell.
@@ -138,8 +143,13 @@ def check_recording(setup: FitSetup) -> RecordingCheck:
     sought = setup.parameters()
     free = np.array([sought.free[sought.index(name)] for name in model.parameters.names])
     content = MotionContent.of(part.dataset, model, free)
-    return RecordingCheck(quality, RecordingQuality.of(
-        quality, torque_measured=torque_measured, content=content), content)
+    lights = RecordingQuality.of(quality, torque_measured=torque_measured, content=content)
+    if touched is not None:
+        lights = lights.model_copy(update={'checks': [*lights.checks, Check(
+            name='Touched', light='look',
+            text=f'by something, it seems, from {touched.spans}, which hold '
+            f'{100.0 * touched.squares:.3g} % of what a model of the rest misses')]})
+    return RecordingCheck(quality, lights, content)
 
 
 def _round_up(seconds: float) -> int:

@@ -16,6 +16,8 @@ from sysid_ros.evaluation.disturbances import disturbances
 from sysid_ros.evaluation.study import Study
 from sysid_ros.recording.processing.settings import Processing
 from sysid_ros.recording.recording import Channel
+from sysid_ros.runs.initial_settings import initial_settings
+from sysid_ros.runs.recording_check import check_recording
 
 RATE, SECONDS = 200.0, 24.0
 
@@ -57,14 +59,29 @@ def test_what_is_no_knock_is_left_in(simulated_arm, seed, change):
     assert found_in(simulated_arm(seed), change) is None
 
 
-def study(folder, arm, changed, **processing):
+def hand(t, tau, since=3.0, until=3.6, size=2.0):
+    """A hand on an arm for a while, as every joint feels it."""
+    on = ((t >= since) & (t < until))[:, None]
+    return tau + size * on * tau.std(axis=0)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_a_hand_that_stays_a_while_is_found_although_it_draws_a_fit_towards_it(
+    simulated_arm, seed
+):
+    found = found_in(simulated_arm(seed), lambda t, tau, _: hand(t, tau, 9.0, 10.0))
+    ((start, stop),) = found.stretches
+    assert (start, stop) == pytest.approx((9.0, 10.0), abs=0.2)
+
+
+def study(folder, arm, changed, automatic=True, **processing):
     recording = arm.recording(SECONDS, RATE)
     position, effort = recording.channels
     t = position.t
     np.savez(folder / 'a.npz', t=t, q=position.values, tau=changed(t, effort.values))
     (folder / 'arm.urdf').write_text(arm.description)
     (folder / 'a.yaml').write_text(yaml.safe_dump({
-        'robot': {'urdf': 'arm.urdf'}, 'processing': processing,
+        'robot': {'urdf': 'arm.urdf'}, 'processing': processing, 'automatic': automatic,
         'recording': {
             'format': 'npz', 'file': 'a.npz', 'time': {'array': 't'},
             'position': {'array': 'q'}, 'effort': {'array': 'tau'},
@@ -121,3 +138,50 @@ def test_torques_of_a_stretch_do_not_count(simulated_arm):
     inside = (data.t >= 2.0) & (data.t <= 3.0)
     assert not data.mask[inside].any() and data.mask[~inside].all()
     assert isinstance(recording.channels[0], Channel)
+
+
+PROCESSING = {'position_filter': {'cutoff': 15.0},
+              'parallel_filter': {'cutoff': 10.0, 'decimate_to': 25.0}}
+
+
+def test_where_nothing_is_chosen_a_hand_is_named_and_no_sensor_is_accused(
+    simulated_arm, tmp_path
+):
+    found = study(tmp_path, simulated_arm(1), hand, automatic=False, **PROCESSING)
+    assert not any(one.suggestion for one in found.data.efforts)
+    verdict = found.fit('entropic').verdict
+    assert not verdict.committable
+    assert 'Of the data that was fitted' in verdict.reasons[0]
+    assert not any('whatever the masses are' in reason for reason in verdict.reasons)
+    assert 'processing: {leave_out: [[' in verdict.next_step
+
+
+def test_an_estimator_that_leaves_rows_out_needs_no_word_on_a_hand(simulated_arm, tmp_path):
+    found = study(tmp_path, simulated_arm(1), hand, automatic=False, **PROCESSING)
+    evaluation = found.fit('irls_lmi')
+    assert evaluation.verdict.committable, evaluation.verdict.reasons
+    assert evaluation.held_out.candidate.relative_error < 0.02
+
+
+def test_who_asks_to_keep_a_hand_is_not_told_to_leave_it_out(simulated_arm, tmp_path):
+    found = study(
+        tmp_path, simulated_arm(1), hand, automatic=False, leave_out=[], **PROCESSING)
+    assert found.data.touched is None
+    assert not any(one.suggestion for one in found.data.efforts)
+
+
+def test_a_check_names_a_hand_and_accuses_no_sensor(simulated_arm, tmp_path):
+    found = study(tmp_path, simulated_arm(1), hand)
+    check = check_recording(FitSetup.of(Identification.load(tmp_path / 'a.yaml')))
+    lights = {one.name: one for one in check.lights.checks}
+    assert lights['Efforts'].light == 'good'
+    assert lights['Touched'].light == 'look' and check.usable
+    assert found.fit('entropic').verdict.committable
+
+
+def test_settings_are_guessed_as_without_a_hand(simulated_arm, tmp_path):
+    study(tmp_path, simulated_arm(1), hand)
+    guessed = initial_settings(tmp_path / 'arm.urdf', tmp_path / 'a.npz', tmp_path)
+    said = [str(one) for one in guessed.findings if one.subject == 'effort']
+    assert any('not looked at from' in line for line in said)
+    assert not any('look at it before the fit' in line for line in said)
